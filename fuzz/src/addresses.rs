@@ -14,7 +14,7 @@ const SECRET: &str = "wJalrXUtnFEMI";
 /// Schemes of addresses.
 const SCHEMES: [&str; 9] = ["s3", "s3a", "gs", "gcs", "az", "azure", "file", "http", "https"];
 
-/// Name of a path in messages, and the error about it.
+/// Returns the name of a path in messages, and the error about it.
 fn told(storage: &Storage, text: &str) -> String {
     let path = Path::new(text);
     let error = storage.system_path(path).err().map(|error| error.to_string());

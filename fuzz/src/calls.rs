@@ -109,10 +109,10 @@ struct Call {
     body: VecDeque<Bytes>,
 }
 
-/// The next call of an input. Its first byte is the path (255 is the stream of small arrays), its
-/// second the number of its parts; a part is its kind, its length in two bytes (little endian), and
-/// its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in base64), bytes of
-/// the body (6), or a message of it (7).
+/// Returns the next call of an input. Its first byte is the path (255 is the stream of small
+/// arrays), its second the number of its parts; a part is its kind, its length in two bytes (little
+/// endian), and its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in
+/// base64), bytes of the body (6), or a message of it (7).
 fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     let (&[path, parts], rest) = input.split_first_chunk()?;
     *input = rest;
@@ -151,7 +151,7 @@ fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     Some(call)
 }
 
-/// The bytes with the key of the session wherever it is to stand.
+/// Returns the bytes with the key of the session wherever it is to stand.
 fn with_session(bytes: &[u8], session: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for at in 0..bytes.len() {
@@ -178,7 +178,7 @@ async fn make(channel: &Channel, path: &str, headers: HeaderMap, body: Body) -> 
     channel.call(request).await.expect("an answer")
 }
 
-/// The next frame of an answer.
+/// Returns the next frame of an answer.
 async fn frame(body: &mut Body) -> Option<Frame<Bytes>> {
     let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
     frame.map(|frame| frame.expect("the rest of an answer"))
@@ -195,7 +195,7 @@ async fn read(answer: Response<Body>) {
     assert!(has_status, "an answer without a status");
 }
 
-/// An open session: its key; it ends when the rest is dropped.
+/// Returns an open session: its key; it ends when the rest is dropped.
 async fn open(channel: &Channel) -> (u64, mpsc::UnboundedSender<Bytes>, Body) {
     let agreement = Ranges::supported();
     let (protocol, serdes) = (agreement.protocol().maximum(), agreement.serdes().maximum());

@@ -20,7 +20,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A block with its trailer, at the end of `file`; its handle.
+/// Returns a block with its trailer, at the end of `file`; its handle.
 fn block(file: &mut Vec<u8>, contents: &[u8], kind: u8) -> Vec<u8> {
     let mut handle = Vec::new();
     varint(&mut handle, file.len() as u64);
@@ -34,7 +34,7 @@ fn block(file: &mut Vec<u8>, contents: &[u8], kind: u8) -> Vec<u8> {
     handle
 }
 
-/// A table whose only data block is `contents`, or, if `index`, whose index block is.
+/// Returns a table whose only data block is `contents`, or, if `index`, whose index block is.
 fn around_a_block(contents: &[u8], kind: u8, index: bool) -> Vec<u8> {
     let mut file = Vec::new();
     let handle = block(&mut file, contents, kind);
@@ -53,8 +53,8 @@ fn around_a_block(contents: &[u8], kind: u8, index: bool) -> Vec<u8> {
     file
 }
 
-/// A table of the entries that `input` spells: length and bytes of a key, length and bytes of a
-/// value, as long as they ascend; and what is left.
+/// Returns a table of the entries that `input` spells: length and bytes of a key, length and bytes
+/// of a value, as long as they ascend; and what is left.
 fn around_entries(mut input: &[u8]) -> (Vec<u8>, &[u8]) {
     fn take<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
         let (len, rest) = input.split_first()?;
@@ -74,7 +74,7 @@ fn around_entries(mut input: &[u8]) -> (Vec<u8>, &[u8]) {
     (writer.finish().map(|(bytes, _)| bytes).unwrap_or_default(), input)
 }
 
-/// The table file that an input stands for, and what is left for other files.
+/// Returns the table file that an input stands for, and what is left for other files.
 fn table_file(input: &[u8]) -> (Vec<u8>, Vec<u8>) {
     match input.split_first() {
         None => (Vec::new(), Vec::new()),

@@ -52,7 +52,7 @@ pub fn operations(data: &[u8]) {
     }
 }
 
-/// Another input that is a message still, of any that is one; the first byte stays.
+/// Returns another input that is a message still, of any that is one; the first byte stays.
 pub fn changed_operations(data: &[u8], seed: u64) -> Vec<u8> {
     let Some((choice, file)) = data.split_first() else { return Vec::new() };
     let mut out = vec![*choice];

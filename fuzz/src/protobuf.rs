@@ -59,7 +59,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `sides`; 0 if there are none.
+    /// Returns a number below `sides`; 0 if there are none.
     fn below(&mut self, sides: usize) -> usize {
         usize::try_from(self.roll() % (sides.max(1) as u64)).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// The fields of a message; `None` if it is none, or has groups.
+/// Returns the fields of a message; `None` if it is none, or has groups.
 fn fields(mut bytes: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -173,7 +173,7 @@ fn collect(message: &[u8], depth: usize, texts: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The message with one to three changes.
+/// Returns the message with one to three changes.
 pub fn changed(message: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut texts = Vec::new();
     collect(message, 0, &mut texts);

@@ -20,7 +20,7 @@ const BEFORE: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\
 const BEHIND: &[u8] =
     b"\x80\x02]X\x01\x00\x00\x000a.\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f";
 
-/// An archive of stored entries.
+/// Returns an archive of stored entries.
 fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options =

@@ -12,8 +12,8 @@ thread_local! {
     static REQUESTED: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// The version at which types are written that are kept as messages: the one around them, else the
-/// default.
+/// Returns the version at which types are written that are kept as messages: the one around them,
+/// else the default.
 #[track_caller]
 pub(crate) fn requested() -> SerDesVersion {
     let number = REQUESTED.get().and_then(|number| AnyVersionAccessor::<Ifrt>::get(number).ok());
@@ -51,7 +51,7 @@ pub struct At<'v, T> {
 }
 
 impl<'v, T> At<'v, T> {
-    /// `value` for readers of `version`.
+    /// Pairs `value` for readers of `version`.
     pub const fn new(version: SerDesVersion, value: &'v T) -> Self {
         Self { version, value }
     }

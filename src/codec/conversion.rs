@@ -46,7 +46,7 @@ pub trait ToProto<L: Line = Ifrt> {
     /// The message.
     type Proto;
 
-    /// The value as a message that a reader of `version` understands.
+    /// Returns the value as a message that a reader of `version` understands.
     ///
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the value has a feature that came later; further
@@ -62,7 +62,7 @@ pub trait ToProto<L: Line = Ifrt> {
         self.to_proto(version).map(drop)
     }
 
-    /// The oldest version at which the value can be written.
+    /// Returns the oldest version at which the value can be written.
     ///
     /// # Errors
     /// The error at the newest version, if the value cannot be written at any.
@@ -80,7 +80,7 @@ pub trait ToProto<L: Line = Ifrt> {
         newest_error.map_or(Ok(minimum), Err)
     }
 
-    /// The value as the bytes of its message.
+    /// Returns the value as the bytes of its message.
     ///
     /// # Errors
     /// As [`to_proto`](Self::to_proto).
@@ -100,13 +100,14 @@ pub trait FromProto: Sized {
     /// The name of the type in messages, without a path.
     const NAME: &'static str;
 
-    /// The value of the message.
+    /// Returns the value of the message.
     ///
     /// # Errors
     /// [`DecodeError`], in this order: options, recorded version, nested fields.
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError>;
 
-    /// The value of a message that is no longer needed; types that can take its memory over do.
+    /// Returns the value of a message that is no longer needed; types that can take its memory over
+    /// do.
     ///
     /// # Errors
     /// As [`from_proto`](Self::from_proto).
@@ -126,7 +127,8 @@ pub trait FromProto: Sized {
         Ok(())
     }
 
-    /// The value of the bytes of a message. Fields of `bytes` type share the memory of `bytes`.
+    /// Returns the value of the bytes of a message. Fields of `bytes` type share the memory of
+    /// `bytes`.
     ///
     /// # Errors
     /// As [`from_proto`](Self::from_proto), and [`DecodeError::Malformed`] if the bytes do not

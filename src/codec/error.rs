@@ -70,7 +70,7 @@ pub enum EncodeError {
 }
 
 impl EncodeError {
-    /// The error that `feature` of `type_name` needs version `first` of the line `L`, but
+    /// Returns the error that `feature` of `type_name` needs version `first` of the line `L`, but
     /// `requested` was asked for.
     pub fn unsupported_at_version<L: crate::version::Line>(
         type_name: &'static str,
@@ -87,7 +87,7 @@ impl EncodeError {
         }
     }
 
-    /// The error that no version carries `feature`.
+    /// Returns the error that no version carries `feature`.
     pub const fn not_serializable(
         type_name: &'static str,
         feature: &'static str,
@@ -96,17 +96,17 @@ impl EncodeError {
         Self::NotSerializable { type_name, feature, remedy }
     }
 
-    /// The error that the value breaks a rule of its type.
+    /// Returns the error that the value breaks a rule of its type.
     pub fn invalid_value(type_name: &'static str, message: impl Into<String>) -> Self {
         Self::InvalidValue { type_name, message: message.into() }
     }
 
-    /// The error that parts of the value contradict each other.
+    /// Returns the error that parts of the value contradict each other.
     pub fn inconsistent(type_name: &'static str, message: impl Into<String>) -> Self {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::UnsupportedAtVersion { .. } | Self::NotSerializable { .. } => {
@@ -118,7 +118,7 @@ impl EncodeError {
         }
     }
 
-    /// The status code that upstream answers in this case.
+    /// Returns the status code that upstream answers in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::UnsupportedAtVersion { .. } => StatusCode::FailedPrecondition,
@@ -129,7 +129,7 @@ impl EncodeError {
         }
     }
 
-    /// The error as a status.
+    /// Returns the error as a status.
     pub fn to_status(&self) -> Status {
         match self {
             Self::SerDes(status) => status.clone(),
@@ -306,48 +306,48 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The error that the bytes of `type_name` do not parse.
+    /// Returns the error that the bytes of `type_name` do not parse.
     pub fn malformed(type_name: &'static str, detail: impl Into<String>) -> Self {
         Self::Malformed { type_name, detail: detail.into(), code: StatusCode::InvalidArgument }
     }
 
-    /// As [`malformed`](Self::malformed), for the types for which upstream answers DATA_LOSS.
+    /// Like [`malformed`](Self::malformed), for the types for which upstream answers DATA_LOSS.
     pub fn data_loss(type_name: &'static str, detail: impl Into<String>) -> Self {
         Self::Malformed { type_name, detail: detail.into(), code: StatusCode::DataLoss }
     }
 
-    /// The error that the message breaks a rule of its type.
+    /// Returns the error that the message breaks a rule of its type.
     pub fn invalid_value(type_name: &'static str, message: impl Into<String>) -> Self {
         Self::InvalidValue { type_name, message: message.into() }
     }
 
-    /// The error that the number `found` in `field` has no meaning in this build.
+    /// Returns the error that the number `found` in `field` has no meaning in this build.
     pub const fn unknown_value(type_name: &'static str, field: &'static str, found: i64) -> Self {
         Self::UnknownValue { type_name, field, found }
     }
 
-    /// The error that parts of the message contradict each other.
+    /// Returns the error that parts of the message contradict each other.
     pub fn inconsistent(type_name: &'static str, message: impl Into<String>) -> Self {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
-    /// The error that no type of the name `found` is known.
+    /// Returns the error that no type of the name `found` is known.
     pub fn unknown_type_name(found: impl Into<String>) -> Self {
         Self::UnknownTypeName { found: found.into() }
     }
 
-    /// The error that a type was asked for that the data does not hold.
+    /// Returns the error that a type was asked for that the data does not hold.
     pub fn wrong_type(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::WrongType { expected: expected.into(), found: found.into() }
     }
 
-    /// The error that no device has this id; `code` is INVALID_ARGUMENT of a client that owns
-    /// devices, NOT_FOUND of a proxy's.
+    /// Returns the error that no device has this id; `code` is INVALID_ARGUMENT of a client that
+    /// owns devices, NOT_FOUND of a proxy's.
     pub const fn unknown_device(id: i32, code: StatusCode) -> Self {
         Self::UnknownDevice { id, code }
     }
 
-    /// The error that a limit of size or depth is exceeded.
+    /// Returns the error that a limit of size or depth is exceeded.
     pub const fn limit_exceeded(
         type_name: &'static str,
         what: &'static str,
@@ -357,7 +357,7 @@ impl DecodeError {
         Self::LimitExceeded { type_name, what, found, limit }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TooNew { .. } | Self::UnknownValue { .. } => ErrorKind::TooNew,
@@ -375,7 +375,7 @@ impl DecodeError {
         }
     }
 
-    /// The status code that upstream answers in this case.
+    /// Returns the status code that upstream answers in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::TooNew { .. } | Self::TooOld { .. } | Self::UnknownFormat { .. } => {
@@ -392,7 +392,7 @@ impl DecodeError {
         }
     }
 
-    /// The error as a status.
+    /// Returns the error as a status.
     pub fn to_status(&self) -> Status {
         match self {
             Self::SerDes(status) => status.clone(),
@@ -430,7 +430,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::DuplicateType { .. } | Self::DuplicateName { .. } => ErrorKind::InvalidInput,

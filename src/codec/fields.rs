@@ -21,7 +21,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `message`; errors name `type_name`.
+    /// Creates the fields of `message`; errors name `type_name`.
     #[inline]
     pub(crate) const fn new(type_name: &'static str, message: &'a [u8]) -> Self {
         Self { type_name, reader: WireReader::new(Dialect::Prost, message) }
@@ -46,13 +46,14 @@ impl<'a> Fields<'a> {
         DecodeError::malformed(self.type_name, error.to_string())
     }
 
-    /// The content of the next field if that is `number` and short; see [`WireReader::take_short`].
+    /// Returns the content of the next field if that is `number` and short; see
+    /// [`WireReader::take_short`].
     #[inline]
     pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
         self.reader.take_short(number)
     }
 
-    /// As [`take_short`](Self::take_short), as a value.
+    /// Like [`take_short`](Self::take_short), as a value.
     #[inline]
     pub(crate) fn take_short_value(&mut self, number: u8) -> Option<Value<'a>> {
         let value = FieldValue::Bytes(self.take_short(number)?);
@@ -113,7 +114,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bits of a varint.
+    /// Returns the bits of a varint.
     #[inline]
     fn varint(self) -> Result<u64, DecodeError> {
         match self.value {
@@ -122,19 +123,19 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number that is written as a varint, of which a shorter type takes the low bits.
+    /// Returns a number that is written as a varint, of which a shorter type takes the low bits.
     #[inline]
     pub(crate) fn number<T: PackedNumber>(self) -> Result<T, DecodeError> {
         self.varint().map(T::from_bits)
     }
 
-    /// A truth.
+    /// Returns a truth.
     #[inline]
     pub(crate) fn truth(self) -> Result<bool, DecodeError> {
         self.varint().map(|bits| bits != 0)
     }
 
-    /// The bits of a fixed number of 8 bytes.
+    /// Returns the bits of a fixed number of 8 bytes.
     #[inline]
     pub(crate) fn fixed64(self) -> Result<u64, DecodeError> {
         match self.value {
@@ -143,7 +144,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bits of a fixed number of 4 bytes.
+    /// Returns the bits of a fixed number of 4 bytes.
     #[inline]
     pub(crate) fn fixed32(self) -> Result<u32, DecodeError> {
         match self.value {
@@ -152,7 +153,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One more number of a list, or a packed piece of it: for lists of a few numbers.
+    /// Returns one more number of a list, or a packed piece of it: for lists of a few numbers.
     #[inline]
     pub(crate) fn few<T: PackedNumber>(self, mut push: impl FnMut(T)) -> Result<(), DecodeError> {
         let FieldValue::Bytes(mut packed) = self.value else {
@@ -168,7 +169,7 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// As [`few`](Self::few), for lists that may be long.
+    /// Like [`few`](Self::few), for lists that may be long.
     #[inline]
     pub(crate) fn many<T: PackedNumber>(self, list: &mut Vec<T>) -> Result<(), DecodeError> {
         match self.value {
@@ -179,7 +180,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One more number of a list of fixed numbers of 8 bytes, or a packed piece of it.
+    /// Returns one more number of a list of fixed numbers of 8 bytes, or a packed piece of it.
     #[inline]
     pub(crate) fn many_fixed64(self, list: &mut Vec<i64>) -> Result<(), DecodeError> {
         let FieldValue::Bytes(packed) = self.value else {
@@ -194,7 +195,7 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// A packed list, as its bytes; `None` for a single number of one.
+    /// Returns a packed list, as its bytes; `None` for a single number of one.
     #[inline]
     pub(crate) const fn packed(self) -> Option<&'a [u8]> {
         match self.value {
@@ -203,7 +204,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One more number of a list, or a packed piece of it, without looking at the numbers.
+    /// Returns one more number of a list, or a packed piece of it, without looking at the numbers.
     #[inline]
     pub(crate) fn piece_of(self, list: &mut Joined<'a>) -> Result<(), DecodeError> {
         match self.value {
@@ -237,13 +238,13 @@ impl<'a> Joined<'a> {
         varint::push(self.0.get_or_insert_default().to_mut(), bits);
     }
 
-    /// The content; empty if it was not given, as protobuf reads it.
+    /// Returns the content; empty if it was not given, as protobuf reads it.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.given().unwrap_or_default()
     }
 
-    /// The content, if it was given.
+    /// Returns the content, if it was given.
     #[inline]
     pub(crate) fn given(&self) -> Option<&[u8]> {
         self.0.as_deref()

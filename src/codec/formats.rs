@@ -43,8 +43,8 @@ pub struct Formats<L: Line = Ifrt> {
 }
 
 impl<L: Line> Formats<L> {
-    /// The formats of the type of this name, by the entries of the line's versions.toml that name
-    /// it.
+    /// Returns the formats of the type of this name, by the entries of the line's versions.toml
+    /// that name it.
     ///
     /// In a constant, a type that no entry names does not compile:
     ///
@@ -76,8 +76,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml names this type under `formats`")
     }
 
-    /// The formats `numbers` (ascending) of `type_name`, each granted from its own number on: for
-    /// lines that are not generated from a versions.toml.
+    /// Creates the formats `numbers` (ascending) of `type_name`, each granted from its own number
+    /// on: for lines that are not generated from a versions.toml.
     pub const fn new(type_name: &'static str, numbers: &'static [i32]) -> Self {
         Self {
             type_name,
@@ -91,26 +91,26 @@ impl<L: Line> Formats<L> {
         }
     }
 
-    /// The same formats for a type whose upstream reader only checks an upper bound, so that a
-    /// negative number is read as the oldest format.
+    /// Returns the same formats for a type whose upstream reader only checks an upper bound, so
+    /// that a negative number is read as the oldest format.
     pub const fn negative_passes(mut self) -> Self {
         self.negative_passes = true;
         self
     }
 
-    /// The same formats for a type that is written in an older format at every version where that
-    /// can say all, so that no minimum makes the older one too old.
+    /// Returns the same formats for a type that is written in an older format at every version
+    /// where that can say all, so that no minimum makes the older one too old.
     pub const fn older_where_it_will_do(mut self) -> Self {
         self.older_where_it_will_do = true;
         self
     }
 
-    /// The type's name in messages.
+    /// Returns the type's name in messages.
     pub const fn type_name(self) -> &'static str {
         self.type_name
     }
 
-    /// The recorded numbers that are read, ascending.
+    /// Returns the recorded numbers that are read, ascending.
     pub const fn numbers(self) -> &'static [i32] {
         self.read
     }
@@ -132,8 +132,9 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml gives the type a format of this number")
     }
 
-    /// The first request that is granted the feature of this name, which came without a format of
-    /// its own. In a constant, a feature that versions.toml does not list does not compile.
+    /// Returns the first request that is granted the feature of this name, which came without a
+    /// format of its own. In a constant, a feature that versions.toml does not list does not
+    /// compile.
     ///
     /// # Panics
     ///
@@ -149,7 +150,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml lists this feature of the type")
     }
 
-    /// The number to record at the requested version: that of the newest format that it is granted.
+    /// Returns the number to record at the requested version: that of the newest format that it is
+    /// granted.
     ///
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer
@@ -158,7 +160,7 @@ impl<L: Line> Formats<L> {
         self.for_request_of("this type", requested)
     }
 
-    /// The same, with words for the value where the request is too old for it.
+    /// Returns the same, with words for the value where the request is too old for it.
     ///
     /// # Errors
     /// As [`for_request`](Self::for_request).
@@ -193,8 +195,8 @@ impl<L: Line> Formats<L> {
         None
     }
 
-    /// The oldest number that is read: that which a request for the line's minimum records. `None`
-    /// for a type without formats.
+    /// Returns the oldest number that is read: that which a request for the line's minimum records.
+    /// `None` for a type without formats.
     pub fn oldest(self) -> Option<i32> {
         if self.older_where_it_will_do {
             return self.read.first().copied();
@@ -203,7 +205,7 @@ impl<L: Line> Formats<L> {
         self.recorded_at(L::MINIMUM).or_else(|| self.recorded.iter().min().copied())
     }
 
-    /// The format to read data with that records `found`.
+    /// Returns the format to read data with that records `found`.
     ///
     /// # Errors
     /// Too new if `found` is above the newest version of this build; too old if it was removed, or

@@ -60,20 +60,20 @@ impl<L: Line> SerializeOptions<L> {
         Self { version, extensions: Extensions::default() }
     }
 
-    /// The requested version.
+    /// Returns the requested version.
     pub const fn version(&self) -> Version<L> {
         self.version
     }
 
-    /// The same options with a value for those SerDes that look for one of this type, such as the
-    /// version of another line.
+    /// Returns the same options with a value for those SerDes that look for one of this type, such
+    /// as the version of another line.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);
         self
     }
 
-    /// The option of type `T`, if it was given.
+    /// Returns the option of type `T`, if it was given.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.extensions.get()
     }
@@ -93,7 +93,7 @@ impl DeserializeOptions {
     /// The largest message that protobuf allows: 2 GiB less one byte.
     pub const MAXIMUM_MESSAGE_BYTES: u64 = i32::MAX as u64;
 
-    /// Parity validation, no further options.
+    /// Creates options with parity validation and nothing else.
     pub const fn new() -> Self {
         Self {
             validation: Validation::Parity,
@@ -102,30 +102,30 @@ impl DeserializeOptions {
         }
     }
 
-    /// The same options with this validation.
+    /// Returns the same options with this validation.
     #[must_use]
     pub fn with_validation(mut self, validation: Validation) -> Self {
         self.validation = validation;
         self
     }
 
-    /// The same options with another limit for the size of a message, in bytes. Protobuf's own
-    /// limit stays.
+    /// Returns the same options with another limit for the size of a message, in bytes. Protobuf's
+    /// own limit stays.
     #[must_use]
     pub fn with_maximum_bytes(mut self, maximum_bytes: u64) -> Self {
         self.maximum_bytes = maximum_bytes.min(Self::MAXIMUM_MESSAGE_BYTES);
         self
     }
 
-    /// The same options with a value for the types that need one of this type, such as a device
-    /// look-up.
+    /// Returns the same options with a value for the types that need one of this type, such as a
+    /// device look-up.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);
         self
     }
 
-    /// The amount of validation.
+    /// Returns the amount of validation.
     pub const fn validation(&self) -> Validation {
         self.validation
     }
@@ -135,17 +135,17 @@ impl DeserializeOptions {
         self.validation == Validation::Strict
     }
 
-    /// The largest message that is read, in bytes.
+    /// Returns the largest message that is read, in bytes.
     pub const fn maximum_bytes(&self) -> u64 {
         self.maximum_bytes
     }
 
-    /// The option of type `T`, if it was given.
+    /// Returns the option of type `T`, if it was given.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.extensions.get()
     }
 
-    /// The option of type `T`, for reading a `reader`.
+    /// Returns the option of type `T`, for reading a `reader`.
     ///
     /// # Errors
     /// [`DecodeError::MissingOption`], which names `T` and the type that needs it.

@@ -24,10 +24,11 @@ pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
     /// The type.
     type Value: Any + Send + Sync;
 
-    /// The name of the type in the data.
+    /// Returns the name of the type in the data.
     fn type_name(&self) -> &str;
 
-    /// The data of `value`. The version in `options` is to be handed on to nested calls unchanged.
+    /// Returns the data of `value`. The version in `options` is to be handed on to nested calls
+    /// unchanged.
     ///
     /// # Errors
     /// An error is passed on unchanged, and nothing is written.
@@ -37,7 +38,7 @@ pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
         options: &SerializeOptions<L>,
     ) -> Result<Bytes, EncodeError>;
 
-    /// The value of `data`.
+    /// Returns the value of `data`.
     ///
     /// # Errors
     /// An error is passed on unchanged.
@@ -52,7 +53,7 @@ pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
 pub struct MessageSerDes<T>(PhantomData<fn() -> T>);
 
 impl<T> MessageSerDes<T> {
-    /// The SerDes of `T`.
+    /// Creates the SerDes of `T`.
     pub const fn new() -> Self {
         Self(PhantomData)
     }
@@ -183,7 +184,7 @@ pub struct SerDesRegistry<L: Line = Ifrt> {
 }
 
 impl<L: Line> SerDesRegistry<L> {
-    /// A registry without any SerDes.
+    /// Creates a registry without any SerDes.
     pub fn new() -> Self {
         Self { tables: RwLock::new(Tables { by_type: HashMap::new(), by_name: HashMap::new() }) }
     }
@@ -318,7 +319,7 @@ impl<L: Line> SerDesRegistry<L> {
         self.read().by_name.contains_key(type_name)
     }
 
-    /// The registered type names, sorted.
+    /// Returns the registered type names, sorted.
     pub fn type_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.read().by_name.keys().cloned().collect();
         names.sort_unstable();

@@ -1,12 +1,12 @@
 //! Implementations of `serde` that several types share, as macros. `no_serde_forms.rs` has the same
 //! macros for builds without the feature.
 
-/// The digits of the bytes.
+/// Returns the digits of the bytes.
 pub(crate) fn to_text(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of the digits; `None` if the text is something else.
+/// Returns the bytes of the digits; `None` if the text is something else.
 pub(crate) fn from_text(text: &str) -> Option<Vec<u8>> {
     let digit = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
     let pairs = text.as_bytes().chunks(2).map(|pair| match pair {

@@ -24,7 +24,7 @@ pub struct Serialized {
 }
 
 impl Serialized {
-    /// `data` of the type `type_name`.
+    /// Wraps `data` of the type `type_name`.
     pub fn new(type_name: impl Into<String>, data: impl Into<Bytes>) -> Self {
         Self { type_name: type_name.into(), data: data.into() }
     }
@@ -61,17 +61,17 @@ impl Serialized {
         T::from_bytes(self.data.clone(), options)
     }
 
-    /// The name of the type.
+    /// Returns the name of the type.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
 
-    /// The bytes of the value.
+    /// Returns the bytes of the value.
     pub const fn data(&self) -> &Bytes {
         &self.data
     }
 
-    /// The bytes of the wrapper.
+    /// Returns the bytes of the wrapper.
     pub fn to_bytes(&self) -> Bytes {
         wire::Serialized::from(self.clone()).encode_to_vec().into()
     }

@@ -13,22 +13,22 @@ pub struct Status {
 }
 
 impl Status {
-    /// A status of this code.
+    /// Creates a status of this code.
     pub fn new(code: StatusCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// The code.
+    /// Returns the code.
     pub const fn code(&self) -> StatusCode {
         self.code
     }
 
-    /// The kind of the error, by the action that it calls for: that of its code.
+    /// Returns the kind of the error, by the action that it calls for: that of its code.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::of_code(self.code)
     }
 
-    /// The message, without the code.
+    /// Returns the message, without the code.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -115,7 +115,7 @@ pub struct LostVersion {
 }
 
 impl LostVersion {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Faulty
     }
@@ -149,8 +149,8 @@ pub fn check_propagation<L: Line, T: ToProto<L>>(value: &T) -> Result<Vec<Reques
     Ok(all)
 }
 
-/// The formats of the line's versions.toml that none of `requests` recorded, as type and number:
-/// what no code writes, or no sample shows.
+/// Returns the formats of the line's versions.toml that none of `requests` recorded, as type and
+/// number: what no code writes, or no sample shows.
 ///
 /// ```
 /// use serdes::codec::{ToProto, testing};

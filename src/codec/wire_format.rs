@@ -45,25 +45,26 @@ pub(crate) struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// All of `memory`.
+    /// Returns all of `memory`.
     #[inline]
     pub(crate) fn of(memory: &'a Bytes) -> Self {
         Self { bytes: memory, memory }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub(crate) const fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// A message that is nested in this one.
+    /// Returns a message that is nested in this one.
     #[inline]
     pub(crate) const fn part(self, bytes: &'a [u8]) -> Self {
         Self { bytes, memory: self.memory }
     }
 
-    /// A part of the bytes without a copy; what was put together from several pieces is copied.
+    /// Returns a part of the bytes without a copy; what was put together from several pieces is
+    /// copied.
     #[inline]
     pub(crate) fn share(self, part: &[u8]) -> Bytes {
         let (all, own) = (self.memory.as_ptr_range(), part.as_ptr_range());
@@ -75,7 +76,7 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// The value as the bytes of its message.
+/// Returns the value as the bytes of its message.
 pub(crate) fn to_bytes<T: WireFormat>(
     value: &T,
     version: SerDesVersion,
@@ -88,7 +89,7 @@ pub(crate) fn to_bytes<T: WireFormat>(
     }
 }
 
-/// The message that the bytes of the value are.
+/// Returns the message that the bytes of the value are.
 pub(crate) fn to_message<T: WireFormat, M: Message + Default>(
     value: &T,
     version: SerDesVersion,
@@ -97,7 +98,7 @@ pub(crate) fn to_message<T: WireFormat, M: Message + Default>(
     M::decode(bytes).map_err(|error| EncodeError::inconsistent(T::NAME, error.to_string()))
 }
 
-/// The value of a message.
+/// Returns the value of a message.
 pub(crate) fn from_message<T: WireFormat>(
     message: &impl Message,
     options: &DeserializeOptions,
@@ -106,7 +107,8 @@ pub(crate) fn from_message<T: WireFormat>(
     T::read(Encoded::of(&message.encode_to_vec().into()), options)
 }
 
-/// The value of the bytes of a message that stands by itself, or under the name of its type.
+/// Returns the value of the bytes of a message that stands by itself, or under the name of its
+/// type.
 pub(crate) fn from_data<T: WireFormat>(
     data: Encoded<'_>,
     options: &DeserializeOptions,

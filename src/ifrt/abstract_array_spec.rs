@@ -44,7 +44,7 @@ fn kind_with_a_name<'de, D: serde::Deserializer<'de>>(
 }
 
 impl AbstractArraySpec {
-    /// An array in the default layout, in the default memory of its devices.
+    /// Creates an array in the default layout, in the default memory of its devices.
     pub fn new(dtype: DType, shape: Shape, sharding_spec: impl Into<ShardingSpec>) -> Self {
         let sharding_spec = sharding_spec.into();
         Self { dtype, shape, sharding_spec, memory_kind: MemoryKind::unset(), layout: None }
@@ -64,32 +64,32 @@ impl AbstractArraySpec {
         self
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The shape of the whole array.
+    /// Returns the shape of the whole array.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Sharding of the array, without devices.
+    /// Returns the sharding of the array, without devices.
     pub const fn sharding_spec(&self) -> &ShardingSpec {
         &self.sharding_spec
     }
 
-    /// The kind of memory.
+    /// Returns the kind of memory.
     pub const fn memory_kind(&self) -> &MemoryKind {
         &self.memory_kind
     }
 
-    /// The layout; `None` for the default.
+    /// Returns the layout; `None` for the default.
     pub const fn layout(&self) -> Option<&PjRtLayout> {
         self.layout.as_ref()
     }
 
-    /// The array on `devices`, one a shard.
+    /// Returns the array on `devices`, one a shard.
     ///
     /// # Errors
     /// [`IfrtError`] if there are not as many devices as shards.

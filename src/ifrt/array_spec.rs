@@ -56,7 +56,7 @@ where
 }
 
 impl ArraySpec {
-    /// An array in the default layout.
+    /// Creates an array in the default layout.
     pub fn new(dtype: DType, shape: Shape, sharding: impl Into<Sharding>) -> Self {
         Self { dtype, shape, sharding: sharding.into(), layout: None }
     }
@@ -68,28 +68,28 @@ impl ArraySpec {
         self
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The shape of the whole array.
+    /// Returns the shape of the whole array.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Sharding of the array over devices.
+    /// Returns the sharding of the array over devices.
     pub const fn sharding(&self) -> &Sharding {
         &self.sharding
     }
 
-    /// The layout; `None` for the default.
+    /// Returns the layout; `None` for the default.
     pub const fn layout(&self) -> Option<&PjRtLayout> {
         self.layout.as_ref()
     }
 
-    /// The size of the whole array in bytes, each element in whole bytes as on the wire; `None` for
-    /// element types without a fixed size.
+    /// Returns the size of the whole array in bytes, each element in whole bytes as on the wire;
+    /// `None` for element types without a fixed size.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 63 bits.

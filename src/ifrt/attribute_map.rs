@@ -138,12 +138,12 @@ macro_rules! getter {
 }
 
 impl AttributeMap {
-    /// A map without attributes.
+    /// Creates a map without attributes.
     pub const fn new() -> Self {
         Self { attributes: Vec::new() }
     }
 
-    /// The value of the attribute `key`.
+    /// Returns the value of the attribute `key`.
     ///
     /// # Errors
     /// [`IfrtError::MissingAttribute`], which names it.
@@ -175,12 +175,12 @@ impl AttributeMap {
         float Float "float" -> f32, value => *value
     }
 
-    /// Index of the attribute `key`, or the index to insert it at.
+    /// Returns the index of the attribute `key`, or the index to insert it at.
     fn place(&self, key: &str) -> Result<usize, usize> {
         self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
 
-    /// The map of `attributes`; of several with one name the last one counts.
+    /// Returns the map of `attributes`; of several with one name the last one counts.
     fn of(mut attributes: Vec<(String, AttributeValue)>) -> Self {
         if !attributes.is_sorted_by(|(left, _), (right, _)| left < right) {
             // Stable, so that those with one name stay in their order.
@@ -211,17 +211,17 @@ impl AttributeMap {
         }
     }
 
-    /// All attributes, by name.
+    /// Returns all attributes, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
         self.attributes.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The number of attributes.
+    /// Returns the number of attributes.
     pub fn len(&self) -> usize {
         self.attributes.len()
     }
 
-    /// True if there is no attribute.
+    /// Returns true if there is no attribute.
     pub fn is_empty(&self) -> bool {
         self.attributes.is_empty()
     }
@@ -372,8 +372,8 @@ impl AttributeValue {
         Ok(found)
     }
 
-    /// The value of a field, where `before` came before it: a list continues one, and a field that
-    /// is not known changes nothing.
+    /// Returns the value of a field, where `before` came before it: a list continues one, and a
+    /// field that is not known changes nothing.
     #[inline(always)]
     fn read_field(
         message: Encoded<'_>,
@@ -407,7 +407,7 @@ impl AttributeValue {
     }
 }
 
-/// The name and the value of an attribute.
+/// Returns the name and the value of an attribute.
 fn read_entry(
     message: Encoded<'_>,
     entry: &[u8],

@@ -64,7 +64,7 @@ pub trait DeviceLookup: Send + Sync {
     /// [`DecodeError::unknown_device`] if there is no such device.
     fn look_up(&self, id: DeviceId) -> Result<Reach, DecodeError>;
 
-    /// The list of the devices `ids`.
+    /// Returns the list of the devices `ids`.
     ///
     /// # Errors
     /// The first error of [`look_up`](Self::look_up).
@@ -154,7 +154,7 @@ impl DeserializeShardingOptions {
         Self { devices: Arc::new(devices) }
     }
 
-    /// Look-up of devices by id.
+    /// Returns the look-up of devices by id.
     pub fn devices(&self) -> &dyn DeviceLookup {
         &*self.devices
     }
@@ -184,12 +184,13 @@ struct Devices {
 pub struct DeviceList(Arc<Devices>);
 
 impl DeviceList {
-    /// The devices `ids`, all addressable.
+    /// Creates the devices `ids`, all addressable.
     pub fn new(ids: impl IntoIterator<Item = DeviceId>) -> Self {
         Self::from_parts(ids.into_iter().collect(), None)
     }
 
-    /// The devices `ids`, of which those are addressable for which `is_addressable` says so.
+    /// Returns the devices `ids`, of which those are addressable for which `is_addressable` says
+    /// so.
     pub fn with_addressable(
         ids: impl IntoIterator<Item = DeviceId>,
         is_addressable: impl Fn(DeviceId) -> bool,
@@ -205,22 +206,22 @@ impl DeviceList {
         Self(Arc::new(Devices { ids, addressable, addressable_list, fingerprint }))
     }
 
-    /// The devices, in order.
+    /// Returns the devices, in order.
     pub fn ids(&self) -> &[DeviceId] {
         &self.0.ids
     }
 
-    /// The number of devices.
+    /// Returns the number of devices.
     pub fn len(&self) -> usize {
         self.0.ids.len()
     }
 
-    /// True if there is no device.
+    /// Returns true if there is no device.
     pub fn is_empty(&self) -> bool {
         self.0.ids.is_empty()
     }
 
-    /// True if this process can use the device at `index`; false beyond the end.
+    /// Returns true if this process can use the device at `index`; false beyond the end.
     pub fn is_addressable(&self, index: usize) -> bool {
         match &self.0.addressable {
             Some(flags) => flags.get(index).copied().unwrap_or(false),
@@ -228,7 +229,7 @@ impl DeviceList {
         }
     }
 
-    /// True if this process can use all of them.
+    /// Returns true if this process can use all of them.
     pub fn is_fully_addressable(&self) -> bool {
         self.0.addressable.is_none()
     }
@@ -243,7 +244,7 @@ impl DeviceList {
         })
     }
 
-    /// A number that is the same for equal lists, in every build, and never 0.
+    /// Returns a number that is the same for equal lists, in every build, and never 0.
     pub fn fingerprint(&self) -> u64 {
         *self.0.fingerprint.get_or_init(|| {
             // FNV-1a, over words in place of bytes, with a final mix.
@@ -256,7 +257,7 @@ impl DeviceList {
         })
     }
 
-    /// Difference from `other`, for people; `None` if they are equal.
+    /// Returns the difference from `other`, for people; `None` if they are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self == other {
             return None;

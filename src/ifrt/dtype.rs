@@ -37,33 +37,34 @@ macro_rules! dtypes {
             /// All types, invalid among them, in the order of upstream's table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name, in capitals.
+            /// Returns the name, in capitals.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The number on the wire.
+            /// Returns the number on the wire.
             pub const fn to_wire(self) -> i32 {
                 match self { $(Self::$variant => $wire,)* }
             }
 
-            /// The type with this number on the wire; [`DType::Invalid`] for an unknown number, as
-            /// upstream reads it.
+            /// Returns the type with this number on the wire; [`DType::Invalid`] for an unknown
+            /// number, as upstream reads it.
             pub const fn from_wire(number: i32) -> Self {
                 match number { $($wire => Self::$variant,)* _ => Self::Invalid }
             }
 
-            /// The number in upstream's memory, which follows XLA's primitive types.
+            /// Returns the number in upstream's memory, which follows XLA's primitive types.
             pub const fn in_memory_number(self) -> i32 {
                 match self { $(Self::$variant => $in_memory,)* }
             }
 
-            /// The type with this number in upstream's memory; `None` for an unknown number.
+            /// Returns the type with this number in upstream's memory; `None` for an unknown
+            /// number.
             pub const fn from_in_memory_number(number: i32) -> Option<Self> {
                 match number { $($in_memory => Some(Self::$variant),)* _ => None }
             }
 
-            /// The size of an element in bits; `None` for those without a fixed size.
+            /// Returns the size of an element in bits; `None` for those without a fixed size.
             pub const fn bits(self) -> Option<u32> {
                 match self { $(Self::$variant => $bits,)* }
             }
@@ -148,8 +149,8 @@ dtypes! {
 }
 
 impl DType {
-    /// The size of an element in bytes; `None` for those without a fixed size and for those smaller
-    /// than a byte.
+    /// Returns the size of an element in bytes; `None` for those without a fixed size and for those
+    /// smaller than a byte.
     pub const fn byte_size(self) -> Option<usize> {
         match self.bits() {
             Some(bits) if bits % 8 == 0 => Some((bits / 8) as usize),
@@ -157,8 +158,8 @@ impl DType {
         }
     }
 
-    /// The bytes of an element that has whole bytes to itself, as elements on the wire and in a
-    /// device state have; `None` for those without a fixed size.
+    /// Returns the bytes of an element that has whole bytes to itself, as elements on the wire and
+    /// in a device state have; `None` for those without a fixed size.
     pub const fn unpacked_byte_size(self) -> Option<u32> {
         match self.bits() {
             Some(bits) => Some(bits.div_ceil(8)),

@@ -30,7 +30,7 @@ pub struct BoundedDynamicShapeTag {
 }
 
 impl BoundedDynamicShapeTag {
-    /// The tag with one flag a dimension.
+    /// Creates the tag with one flag a dimension.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if no dimension is dynamic: such a shape is a [`Shape`].
@@ -50,7 +50,7 @@ impl BoundedDynamicShapeTag {
         )))
     }
 
-    /// One flag a dimension.
+    /// Returns one flag a dimension.
     pub fn dynamic_dims(&self) -> &[bool] {
         &self.dynamic
     }
@@ -130,7 +130,7 @@ pub struct DynamicShape {
 deserialize_checked!(DynamicShape { shape: Shape, tag: BoundedDynamicShapeTag });
 
 impl DynamicShape {
-    /// The shape with bounds `shape`, of which the dimensions in `tag` vary.
+    /// Creates the shape with bounds `shape`, of which the dimensions in `tag` vary.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the tag has not one flag a dimension.
@@ -146,22 +146,22 @@ impl DynamicShape {
         Ok(Self { shape, tag })
     }
 
-    /// The bounds.
+    /// Returns the bounds.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Tag with the dimensions that vary.
+    /// Returns the tag with the dimensions that vary.
     pub const fn tag(&self) -> &BoundedDynamicShapeTag {
         &self.tag
     }
 
-    /// The static shape that has room for every value: all dimensions at their bounds.
+    /// Returns the static shape that has room for every value: all dimensions at their bounds.
     pub const fn padded_shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// True if the dimension at `index` varies; false beyond the rank.
+    /// Returns true if the dimension at `index` varies; false beyond the rank.
     pub fn is_dynamic(&self, index: usize) -> bool {
         self.tag.dynamic.get(index).copied().unwrap_or(false)
     }

@@ -2,7 +2,7 @@
 
 use crate::codec::{DecodeError, ErrorKind, Status, StatusCode};
 
-/// An error for an invalid value, with `message`.
+/// Returns an error for an invalid value, with `message`.
 pub(in crate::ifrt) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtError> {
     Err(IfrtError::Invalid(message.into()))
 }
@@ -147,12 +147,12 @@ impl IfrtError {
         Self::Text { type_name, found: found.chars().take(200).collect(), position, expected }
     }
 
-    /// The error that a sharding knows one shape only, and was asked for another.
+    /// Returns the error that a sharding knows one shape only, and was asked for another.
     pub(in crate::ifrt) fn shape_mismatch(found: &impl ToString, expected: &impl ToString) -> Self {
         Self::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::MissingAttribute { .. } => ErrorKind::NotFound,
@@ -162,7 +162,7 @@ impl IfrtError {
         }
     }
 
-    /// The status code that upstream answers in this case.
+    /// Returns the status code that upstream answers in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::MissingAttribute { .. } => StatusCode::NotFound,
@@ -171,12 +171,12 @@ impl IfrtError {
         }
     }
 
-    /// The error as a status.
+    /// Returns the error as a status.
     pub fn to_status(&self) -> Status {
         Status::new(self.code(), self.to_string())
     }
 
-    /// The error of a reader of `type_name` that came upon this.
+    /// Returns the error of a reader of `type_name` that came upon this.
     pub(crate) fn decoding(self, type_name: &'static str) -> DecodeError {
         DecodeError::invalid_value(type_name, self.to_string())
     }

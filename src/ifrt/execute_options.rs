@@ -24,7 +24,7 @@ pub struct ExecuteOptions {
 }
 
 impl ExecuteOptions {
-    /// Launch 0, on stream 0, everything donatable, without status.
+    /// Creates the options of launch 0, on stream 0, everything donatable, without status.
     pub fn new() -> Self {
         Self::default()
     }
@@ -67,22 +67,22 @@ impl ExecuteOptions {
         self
     }
 
-    /// The number that tells launches of the same multi-host job apart.
+    /// Returns the number that tells launches of the same multi-host job apart.
     pub const fn launch_id(&self) -> i32 {
         self.launch_id
     }
 
-    /// The inputs that must stay usable afterwards, by their positions.
+    /// Returns the inputs that must stay usable afterwards, by their positions.
     pub const fn non_donatable_input_indices(&self) -> &BTreeSet<i32> {
         &self.non_donatable_input_indices
     }
 
-    /// True if the status of the execution is requested.
+    /// Returns true if the status of the execution is requested.
     pub const fn fill_status(&self) -> bool {
         self.fill_status
     }
 
-    /// The stream of executions.
+    /// Returns the stream of executions.
     pub const fn execution_stream_id(&self) -> i64 {
         self.execution_stream_id
     }

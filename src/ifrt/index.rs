@@ -30,17 +30,17 @@ pub struct Index {
 }
 
 impl Index {
-    /// The position with these elements.
+    /// Creates the position with these elements.
     pub fn new(elements: impl AsRef<[i64]>) -> Self {
         Self { elements: SmallVec::from_slice(elements.as_ref()) }
     }
 
-    /// The first position of an array of this rank.
+    /// Returns the first position of an array of this rank.
     pub fn zeros(rank: usize) -> Self {
         Self { elements: SmallVec::from_elem(0, rank) }
     }
 
-    /// One number a dimension.
+    /// Returns one number a dimension.
     pub fn elements(&self) -> &[i64] {
         &self.elements
     }
@@ -112,7 +112,7 @@ pub struct IndexDomain {
 deserialize_checked!(IndexDomain { origin: Index, shape: Shape });
 
 impl IndexDomain {
-    /// The box of `shape` that begins at `origin`.
+    /// Creates the box of `shape` that begins at `origin`.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the two have not the same rank.
@@ -128,22 +128,22 @@ impl IndexDomain {
         Ok(Self { origin, shape })
     }
 
-    /// The box that is the whole array of `shape`.
+    /// Returns the box that is the whole array of `shape`.
     pub fn whole(shape: Shape) -> Self {
         Self { origin: Index::zeros(shape.rank()), shape }
     }
 
-    /// Index of its first element.
+    /// Returns the index of its first element.
     pub const fn origin(&self) -> &Index {
         &self.origin
     }
 
-    /// Extent in each dimension.
+    /// Returns the extent in each dimension.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Extent in each dimension, without a copy.
+    /// Returns the extent in each dimension, without a copy.
     pub fn into_shape(self) -> Shape {
         self.shape
     }

@@ -101,13 +101,13 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// The values, each before those that it holds.
+    /// Returns the values, each before those that it holds.
     pub fn values(&self) -> &[NestedVersion] {
         &self.values
     }
 
-    /// The lowest version that a reader must know: the highest that is recorded, or with which one
-    /// of the types appeared. Negative numbers count as 0.
+    /// Returns the lowest version that a reader must know: the highest that is recorded, or with
+    /// which one of the types appeared. Negative numbers count as 0.
     ///
     /// ```
     /// use serdes::codec::{Serialized, ToProto};
@@ -129,7 +129,7 @@ impl Inspection {
         values.map(first).fold(0, i32::max)
     }
 
-    /// The values that record a version that this build does not know yet.
+    /// Returns the values that record a version that this build does not know yet.
     pub fn too_new(&self) -> impl Iterator<Item = &NestedVersion> {
         let newest = VersionRange::<Ifrt>::supported().maximum();
         self.values.iter().filter(move |value| value.recorded.is_some_and(|number| number > newest))
@@ -183,7 +183,7 @@ impl Inspection {
         }
     }
 
-    /// Bytes that need not be a `Serialized`; none at all stand for "not set".
+    /// Returns the bytes that need not be a `Serialized`; none at all stand for "not set".
     fn add_bytes(&mut self, bytes: &[u8], location: &mut Location) -> Result<(), DecodeError> {
         if bytes.is_empty() {
             return Ok(());
@@ -254,7 +254,7 @@ fn malformed(error: Malformed) -> DecodeError {
     DecodeError::malformed(NAME, error.to_string())
 }
 
-/// The first version that has the type of this name, which is a registered one or that of a
+/// Returns the first version that has the type of this name, which is a registered one or that of a
 /// message; 0 for one that versions.toml does not list.
 fn first_version(type_name: &str) -> i32 {
     let last = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);

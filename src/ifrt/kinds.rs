@@ -24,7 +24,7 @@ pub(super) struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// The entry of the type `T`.
+    /// Returns the entry of the type `T`.
     pub(super) const fn of<T, P>() -> Self
     where
         P: Message + Name + Default,
@@ -73,14 +73,14 @@ macro_rules! kinds {
             pub(in $crate::ifrt) const KINDS: &[$crate::ifrt::kinds::BuiltIn] =
                 &[$($crate::ifrt::kinds::BuiltIn::of::<$kind, _>()),*];
 
-            /// The type name in the data.
+            /// Returns the type name in the data.
             pub const fn type_name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => <$kind as $crate::codec::Registered>::TYPE_NAME,)*
                 }
             }
 
-            /// The value under the name of its type.
+            /// Returns the value under the name of its type.
             ///
             /// # Errors
             /// As [`ToProto::to_proto`](crate::codec::ToProto::to_proto).
@@ -91,7 +91,7 @@ macro_rules! kinds {
                 $each!(self, inner => $crate::codec::Serialized::of(inner, version))
             }
 
-            /// The value of data under the name of its type.
+            /// Returns the value of data under the name of its type.
             ///
             /// # Errors
             /// As [`FromProto::from_proto`](crate::codec::FromProto::from_proto).
@@ -203,7 +203,7 @@ pub(super) fn read_envelope<'a>(
 }
 
 impl Envelope<'_> {
-    /// The name of the type, and the data.
+    /// Returns the name of the type, and the data.
     pub(super) fn content(&self) -> Result<(&str, &[u8]), DecodeError> {
         let (mut type_name, mut data) = ("", &[][..]);
         let mut fields = Fields::new("Serialized", self.0.bytes());

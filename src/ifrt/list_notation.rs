@@ -34,8 +34,8 @@ pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     elements.map(|element| element.parse().map_err(|_| element)).collect()
 }
 
-/// The error of a text that is no longer in the notation of `type_name` from `rest` on, which is a
-/// part of it.
+/// Returns the error of a text that is no longer in the notation of `type_name` from `rest` on,
+/// which is a part of it.
 #[cold]
 pub(super) fn not_in_notation(
     type_name: &'static str,

@@ -77,27 +77,27 @@ impl Hash for Name {
 }
 
 impl MemoryKind {
-    /// The kind with this name.
+    /// Creates the kind with this name.
     pub fn new(name: impl AsRef<str>) -> Self {
         Self(Some(Name::new(name.as_ref())))
     }
 
-    /// The default kind of the devices.
+    /// Returns the default kind of the devices.
     pub const fn unset() -> Self {
         Self(None)
     }
 
-    /// The name; `None` for the default kind of the devices.
+    /// Returns the name; `None` for the default kind of the devices.
     pub fn name(&self) -> Option<&str> {
         self.0.as_ref().map(Name::as_str)
     }
 
-    /// True if a name is set.
+    /// Returns true if a name is set.
     pub const fn is_set(&self) -> bool {
         self.0.is_some()
     }
 
-    /// This kind, or `default_kind` of the devices if it is unset.
+    /// Returns this kind, or `default_kind` of the devices if it is unset.
     #[must_use]
     pub fn canonical(self, default_kind: &Self) -> Self {
         if self.is_set() { self } else { default_kind.clone() }

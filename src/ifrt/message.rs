@@ -44,7 +44,7 @@ macro_rules! messages {
             /// Every type, by name.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name of the type, without a path.
+            /// Returns the name of the type, without a path.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -81,7 +81,7 @@ macro_rules! messages {
         }
 
         impl MessageValue {
-            /// The value as the bytes of a message that a reader of `version` understands.
+            /// Returns the value as the bytes of a message that a reader of `version` understands.
             ///
             /// # Errors
             /// As [`ToProto::to_proto`](crate::codec::ToProto::to_proto): the error names what this
@@ -121,7 +121,7 @@ messages![
 ];
 
 impl MessageType {
-    /// The type of this name: `ArraySpec`, or that of its message, `ArraySpecProto` or
+    /// Returns the type of this name: `ArraySpec`, or that of its message, `ArraySpecProto` or
     /// `xla.ifrt.ArraySpecProto`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -132,7 +132,7 @@ impl MessageType {
         Self::ALL.iter().copied().find(|one| one.name() == name)
     }
 
-    /// The full name of the message, such as `xla.ifrt.ArraySpecProto`.
+    /// Returns the full name of the message, such as `xla.ifrt.ArraySpecProto`.
     #[must_use]
     pub fn message(self) -> String {
         format!("xla.ifrt.{}Proto", self.name())

@@ -62,8 +62,8 @@ pub(super) fn message_of(type_name: &str) -> Option<(&'static str, &'static str)
     built_in().find(|built_in| built_in.type_name == type_name).map(|built_in| built_in.message)
 }
 
-/// The error for data with the type name `found` where `expected` was required: the wrong type, or
-/// an unknown one.
+/// Returns the error for data with the type name `found` where `expected` was required: the wrong
+/// type, or an unknown one.
 pub(super) fn not_a(expected: &'static str, found: String) -> DecodeError {
     if BUILT_IN_NAMES.contains(&found.as_str()) {
         DecodeError::wrong_type(expected, found)
@@ -80,8 +80,8 @@ pub fn register_built_in_types(registry: &SerDesRegistry) -> Result<(), Registry
     built_in().try_for_each(|built_in| (built_in.register)(registry))
 }
 
-/// The registry of the process. It knows the built-in types from the start; other crates add
-/// theirs.
+/// Returns the registry of the process. It knows the built-in types from the start; other crates
+/// add theirs.
 pub fn global_registry() -> &'static SerDesRegistry {
     static REGISTRY: LazyLock<SerDesRegistry> = LazyLock::new(|| {
         let registry = SerDesRegistry::new();

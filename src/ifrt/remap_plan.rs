@@ -61,7 +61,7 @@ pub struct RemapPlan {
 }
 
 impl RemapPlan {
-    /// A plan between these arrays, without any shards yet.
+    /// Creates a plan between these arrays, without any shards yet.
     pub fn new(
         input_specs: impl Into<Vec<ArraySpec>>,
         output_specs: impl Into<Vec<ArraySpec>>,
@@ -105,22 +105,23 @@ impl RemapPlan {
         }
     }
 
-    /// The arrays that go in.
+    /// Returns the arrays that go in.
     pub fn input_specs(&self) -> &[ArraySpec] {
         &self.input_specs
     }
 
-    /// The arrays that come out.
+    /// Returns the arrays that come out.
     pub fn output_specs(&self) -> &[ArraySpec] {
         &self.output_specs
     }
 
-    /// The mappings that the plan was made with; see [`in_mapping_form`](Self::in_mapping_form).
+    /// Returns the mappings that the plan was made with; see
+    /// [`in_mapping_form`](Self::in_mapping_form).
     pub fn mappings(&self) -> impl DoubleEndedIterator<Item = Mapping<'_>> + ExactSizeIterator {
         self.mappings.iter()
     }
 
-    /// The input devices that the plan was made with, by output; see
+    /// Returns the input devices that the plan was made with, by output; see
     /// [`input_devices`](Self::input_devices).
     pub const fn explicit_input_devices(&self) -> &BTreeMap<i32, Vec<InputDevices>> {
         &self.input_devices

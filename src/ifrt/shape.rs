@@ -40,7 +40,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape with these dimensions, each 0 or more elements.
+    /// Creates the shape with these dimensions, each 0 or more elements.
     ///
     /// # Errors
     /// [`IfrtError::NegativeDimension`].
@@ -52,22 +52,22 @@ impl Shape {
         }
     }
 
-    /// The shape of a single element: no dimensions.
+    /// Returns the shape of a single element: no dimensions.
     pub fn scalar() -> Self {
         Self::default()
     }
 
-    /// The dimensions, in elements.
+    /// Returns the dimensions, in elements.
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions.
     pub fn rank(&self) -> usize {
         self.dims.len()
     }
 
-    /// The number of elements: the product of the dimensions, 1 without any.
+    /// Returns the number of elements: the product of the dimensions, 1 without any.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit an `i64`.

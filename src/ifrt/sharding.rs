@@ -50,22 +50,22 @@ kinds! {
 }
 
 impl Sharding {
-    /// The devices, in the order of the shards.
+    /// Returns the devices, in the order of the shards.
     pub fn devices(&self) -> DeviceList {
         for_each_kind!(self, sharding => sharding.devices().clone())
     }
 
-    /// The kind of memory that the shards live in.
+    /// Returns the kind of memory that the shards live in.
     pub fn memory_kind(&self) -> &MemoryKind {
         for_each_kind!(self, sharding => sharding.memory_kind())
     }
 
-    /// True if every device holds the whole array.
+    /// Returns true if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         for_each_kind!(self, sharding => sharding.is_fully_replicated())
     }
 
-    /// The shape of a shard of an array of `shape`, where all shards have the same.
+    /// Returns the shape of a shard of an array of `shape`, where all shards have the same.
     ///
     /// # Errors
     /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape.
@@ -73,7 +73,7 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.shard_shape(shape))
     }
 
-    /// Part of an array of `shape` that each device holds, in the order of the devices.
+    /// Returns the part of an array of `shape` that each device holds, in the order of the devices.
     ///
     /// # Errors
     /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape;
@@ -107,8 +107,8 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.index_domains_within(shape, limit))
     }
 
-    /// The shape of the shard on each device, with a sharding for that device alone, in the order
-    /// of the devices.
+    /// Returns the shape of the shard on each device, with a sharding for that device alone, in the
+    /// order of the devices.
     ///
     /// # Errors
     /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape;

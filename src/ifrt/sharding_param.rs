@@ -47,8 +47,8 @@ pub struct ShardingParam {
 }
 
 impl ShardingParam {
-    /// `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes` devices that are
-    /// taken in the order of `permutation`.
+    /// Creates the spec of `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes`
+    /// devices that are taken in the order of `permutation`.
     ///
     /// # Errors
     /// [`IfrtError`] that names what [`verify`](Self::verify) does not accept.
@@ -72,7 +72,7 @@ impl ShardingParam {
         Ok(self)
     }
 
-    /// As [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a
+    /// Like [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a
     /// check: what upstream reads.
     pub fn new_lenient(
         dim_shards: impl Into<Vec<i64>>,
@@ -88,32 +88,32 @@ impl ShardingParam {
         }
     }
 
-    /// The number of shards of each dimension.
+    /// Returns the number of shards of each dimension.
     pub fn dim_shards(&self) -> &[i64] {
         &self.dim_shards
     }
 
-    /// The axes of the mesh, the one first that is taken first.
+    /// Returns the axes of the mesh, the one first that is taken first.
     pub fn permutation(&self) -> &[i32] {
         &self.permutation
     }
 
-    /// The number of devices along each axis of the mesh.
+    /// Returns the number of devices along each axis of the mesh.
     pub fn axis_sizes(&self) -> &[i32] {
         &self.axis_sizes
     }
 
-    /// The axes along which partial results are not yet summed up.
+    /// Returns the axes along which partial results are not yet summed up.
     pub fn unreduced_axes(&self) -> &[i32] {
         &self.unreduced_axes
     }
 
-    /// True if every device holds the whole array.
+    /// Returns true if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         self.dim_shards.iter().all(|shards| *shards == 1)
     }
 
-    /// The number of devices: the product of the sizes of the axes.
+    /// Returns the number of devices: the product of the sizes of the axes.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 32 bits.
@@ -124,7 +124,7 @@ impl ShardingParam {
             .ok_or(IfrtError::Overflow { what: "the number of devices of the mesh", bits: 32 })
     }
 
-    /// The number of different shards: the product over the dimensions.
+    /// Returns the number of different shards: the product over the dimensions.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 32 bits.
@@ -135,7 +135,7 @@ impl ShardingParam {
             .ok_or(IfrtError::Overflow { what: "the number of shards", bits: 32 })
     }
 
-    /// The shape of a shard of an array of `shape`.
+    /// Returns the shape of a shard of an array of `shape`.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] or [`IfrtError::NotDivisible`].

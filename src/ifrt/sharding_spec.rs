@@ -50,7 +50,7 @@ kinds! {
 }
 
 impl ShardingSpec {
-    /// The number of shards.
+    /// Returns the number of shards.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 32 bits.
@@ -58,7 +58,7 @@ impl ShardingSpec {
         for_each_kind!(self, spec => spec.shard_count())
     }
 
-    /// The sharding by this spec on `devices`, one a shard.
+    /// Returns the sharding by this spec on `devices`, one a shard.
     ///
     /// # Errors
     /// [`IfrtError`] if there are not as many devices as shards.
@@ -75,7 +75,7 @@ impl ShardingSpec {
         for_each_kind!(self, spec => spec.on(devices, memory_kind))
     }
 
-    /// The shape of a shard of an array of `shape`, where all shards have the same.
+    /// Returns the shape of a shard of an array of `shape`, where all shards have the same.
     ///
     /// # Errors
     /// [`IfrtError`] if the kind of spec does not know it, or not for this shape.

@@ -5,22 +5,22 @@ use bytes::Bytes;
 use super::Shape;
 use crate::version::{AnyVersionAccessor, Ifrt, Line as _, SerDesVersion};
 
-/// The version of this number.
+/// Returns the version of this number.
 pub(super) fn version(number: i32) -> SerDesVersion {
     AnyVersionAccessor::get(number).unwrap()
 }
 
-/// Every version.
+/// Returns every version.
 pub(super) fn versions() -> impl Iterator<Item = SerDesVersion> {
     Ifrt::ENTRIES.iter().map(|entry| version(entry.number))
 }
 
-/// A shape of these sizes.
+/// Returns a shape of these sizes.
 pub(super) fn shape(dims: impl AsRef<[i64]>) -> Shape {
     Shape::new(dims).unwrap()
 }
 
-/// The bytes of their digits.
+/// Returns the bytes of their digits.
 pub(super) fn hex(text: &str) -> Bytes {
     let digits: Vec<_> = text.bytes().map(|digit| (digit as char).to_digit(16).unwrap()).collect();
     digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()

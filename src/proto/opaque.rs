@@ -20,7 +20,7 @@ pub struct OpaqueMessage {
 }
 
 impl OpaqueMessage {
-    /// The message with the encoded `fields`.
+    /// Returns the message with the encoded `fields`.
     ///
     /// # Errors
     /// [`DecodeError`] if the bytes are no sequence of fields.
@@ -28,12 +28,12 @@ impl OpaqueMessage {
         <Self as prost::Message>::decode(Bytes::copy_from_slice(fields))
     }
 
-    /// The encoded fields.
+    /// Returns the encoded fields.
     pub fn fields(&self) -> &[u8] {
         &self.fields
     }
 
-    /// The encoded fields, without a copy.
+    /// Returns the encoded fields, without a copy.
     pub fn into_fields(self) -> Bytes {
         self.fields.freeze()
     }

@@ -20,7 +20,7 @@ pub struct NoVersionYet {
 }
 
 impl NoVersionYet {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
@@ -58,7 +58,7 @@ pub(crate) fn is_default_refused() -> bool {
 pub struct DefaultVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> DefaultVersionAccessor<L> {
-    /// The current version.
+    /// Returns the current version.
     ///
     /// # Panics
     ///
@@ -75,7 +75,7 @@ impl<L: Line> DefaultVersionAccessor<L> {
         Version::of_age(0)
     }
 
-    /// The version that was current on `day`.
+    /// Returns the version that was current on `day`.
     pub fn get_on(day: Date) -> Result<Version<L>, NoVersionYet> {
         on(day, 0)
     }
@@ -89,14 +89,14 @@ impl<L: Line> DefaultVersionAccessor<L> {
 pub struct Week4OldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> Week4OldVersionAccessor<L> {
-    /// The newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the line's
-    /// day, never below the minimum; the oldest one that is written where there is none of that
-    /// age.
+    /// Returns the newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the
+    /// line's day, never below the minimum; the oldest one that is written where there is none of
+    /// that age.
     pub fn get() -> Version<L> {
         Version::of_age(L::WINDOW_DAYS)
     }
 
-    /// The same for another day.
+    /// Returns the same for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -104,8 +104,8 @@ impl<L: Line> Week4OldVersionAccessor<L> {
         on(day, L::WINDOW_DAYS)
     }
 
-    /// The same as [`get`](Self::get), with the age of the version: a caller that promises four
-    /// weeks should say if it is younger.
+    /// Returns the same as [`get`](Self::get), with the age of the version: a caller that promises
+    /// four weeks should say if it is younger.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on its own day, which no versions.toml allows.
@@ -113,7 +113,7 @@ impl<L: Line> Week4OldVersionAccessor<L> {
         Self::select_on(L::AS_OF)
     }
 
-    /// The same for another day.
+    /// Returns the same for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -132,14 +132,14 @@ impl<L: Line> Week4OldVersionAccessor<L> {
 pub struct WeeksOldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> WeeksOldVersionAccessor<L> {
-    /// The newest version introduced at least `weeks` weeks before the line's day, never below the
-    /// minimum; the oldest one that is written where there is none of that age. The line's window
-    /// does not count here.
+    /// Returns the newest version introduced at least `weeks` weeks before the line's day, never
+    /// below the minimum; the oldest one that is written where there is none of that age. The
+    /// line's window does not count here.
     pub fn get(weeks: u32) -> Version<L> {
         Version::of_age(i64::from(weeks) * 7)
     }
 
-    /// The same for another day.
+    /// Returns the same for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -147,7 +147,7 @@ impl<L: Line> WeeksOldVersionAccessor<L> {
         on(day, i64::from(weeks) * 7)
     }
 
-    /// The same as [`get_on`](Self::get_on), with its age.
+    /// Returns the same as [`get_on`](Self::get_on), with its age.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -161,8 +161,8 @@ impl<L: Line> WeeksOldVersionAccessor<L> {
 pub struct AnyVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> AnyVersionAccessor<L> {
-    /// The version `number`, if this build reads and writes it: neither outside the supported range
-    /// nor withdrawn nor a hole in the line.
+    /// Returns the version `number`, if this build reads and writes it: neither outside the
+    /// supported range nor withdrawn nor a hole in the line.
     pub fn get(number: i32) -> Result<Version<L>, UnknownVersion> {
         if usable::<L>(number) {
             return Ok(Version::from_number(number));
@@ -172,12 +172,13 @@ impl<L: Line> AnyVersionAccessor<L> {
         Err(UnknownVersion { line: L::NAME, found: number, supported, withdrawn })
     }
 
-    /// The oldest version that this build reads and writes.
+    /// Returns the oldest version that this build reads and writes.
     pub fn minimum() -> Version<L> {
         Version::from_number(L::MINIMUM)
     }
 
-    /// The highest version that lies in both ranges; withdrawn numbers and holes are stepped over.
+    /// Returns the highest version that lies in both ranges; withdrawn numbers and holes are
+    /// stepped over.
     pub fn negotiate(
         ours: VersionRange<L>,
         theirs: VersionRange<L>,

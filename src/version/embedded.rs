@@ -30,7 +30,7 @@ pub struct NotEmbedded {
 }
 
 impl NotEmbedded {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Unsupported
@@ -38,7 +38,7 @@ impl NotEmbedded {
 }
 
 impl<L: Line> Version<L> {
-    /// The version for values of the line `Inner` inside of data of this version: what
+    /// Returns the version for values of the line `Inner` inside of data of this version: what
     /// versions.toml says under `embeds`, in this entry or in the newest one before it that says
     /// it.
     ///
@@ -103,7 +103,7 @@ impl<L: Line> Version<L> {
     }
 }
 
-/// The number of the line `inner` that data of the number `number` of the line `L` embeds.
+/// Returns the number of the line `inner` that data of the number `number` of the line `L` embeds.
 pub(crate) fn embedded_number<L: Line>(inner: &str, number: i32) -> Option<i32> {
     let entries =
         L::ENTRIES.iter().rev().filter(|entry| entry.number <= number && !entry.withdrawn);
@@ -111,8 +111,8 @@ pub(crate) fn embedded_number<L: Line>(inner: &str, number: i32) -> Option<i32> 
     embedded.next().map(|(_, embedded)| *embedded)
 }
 
-/// The first number of `L` that embeds values of `Inner`; evaluated by the compiler, which refuses
-/// what cannot be.
+/// Returns the first number of `L` that embeds values of `Inner`; evaluated by the compiler, which
+/// refuses what cannot be.
 const fn first_that_embeds<L: Line, Inner: Line>() -> i32 {
     let mut first = None;
     let mut at = 0;

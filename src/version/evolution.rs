@@ -145,7 +145,7 @@ pub struct BuildVersions {
 }
 
 impl BuildVersions {
-    /// A build of these numbers; neither bound is above the version.
+    /// Creates a build of these numbers; neither bound is above the version.
     ///
     /// # Errors
     /// [`EvolutionError::BoundAboveVersion`].
@@ -157,8 +157,8 @@ impl BuildVersions {
         )
     }
 
-    /// The build of the line `L` on `day`, the day of the first step: its current number there,
-    /// what the entry of that number and the line say.
+    /// Returns the build of the line `L` on `day`, the day of the first step: its current number
+    /// there, what the entry of that number and the line say.
     ///
     /// # Errors
     /// [`EvolutionError::NoVersionYet`], or [`EvolutionError::DayGoesBack`] if the line has an
@@ -170,8 +170,8 @@ impl BuildVersions {
         Self::of_record(&record, day)
     }
 
-    /// The same for a line of a registry, such as TensorFlow's `graph_def`, whose numbers count
-    /// days.
+    /// Returns the same for a line of a registry, such as TensorFlow's `graph_def`, whose numbers
+    /// count days.
     ///
     /// ```
     /// use serdes::version::{evolution::BuildVersions, registry};
@@ -233,7 +233,7 @@ impl BuildVersions {
         })
     }
 
-    /// The same with consumers that are banned already.
+    /// Returns the same with consumers that are banned already.
     ///
     /// # Errors
     /// [`EvolutionError::BansItself`] if the build is one of them.
@@ -249,7 +249,7 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// The same for steps on a later day.
+    /// Returns the same for steps on a later day.
     ///
     /// # Errors
     /// [`EvolutionError::DayGoesBack`].
@@ -261,7 +261,7 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// The same for steps of a release of this kind; of a minor one, if nothing is said.
+    /// Returns the same for steps of a release of this kind; of a minor one, if nothing is said.
     #[must_use]
     pub fn in_release(mut self, release: ReleaseKind) -> Self {
         if release != ReleaseKind::Patch || self.release != ReleaseKind::Patch {
@@ -271,12 +271,12 @@ impl BuildVersions {
         self
     }
 
-    /// The build's version.
+    /// Returns the build's version.
     pub const fn version(&self) -> i32 {
         self.version
     }
 
-    /// The build as a producer.
+    /// Returns the build as a producer.
     pub fn producer(&self) -> Producer {
         let mut producer = Producer::new(self.version, self.bounds.min_consumer)
             .with_bad_consumers(self.bounds.bad_consumers.iter().copied());
@@ -284,12 +284,12 @@ impl BuildVersions {
         producer
     }
 
-    /// The build as a consumer of the line of this name.
+    /// Returns the build as a consumer of the line of this name.
     pub fn consumer(&self, line: impl Into<Cow<'static, str>>) -> Consumer {
         super::consumer(line, self.version, self.bounds.min_producer)
     }
 
-    /// The changes of versions.toml that the steps so far ask for.
+    /// Returns the changes of versions.toml that the steps so far ask for.
     pub fn changes(&self) -> Changes {
         let (version, start) = &self.start;
         let new = &self.bounds;
@@ -306,7 +306,7 @@ impl BuildVersions {
         }
     }
 
-    /// The next version: the day's, in a line that counts days.
+    /// Returns the next version: the day's, in a line that counts days.
     fn next(mut self, summary: impl Into<String>) -> Result<Self, EvolutionError> {
         let last = self.last;
         let number = match (self.counts_days_from, self.day) {
@@ -361,8 +361,8 @@ impl BuildVersions {
         self.on(day)?.next(format!("producers use {}", addition.operation))
     }
 
-    /// The same for an operation whose day is not known, or where forward compatibility is not
-    /// desired: only the version moves.
+    /// Returns the same for an operation whose day is not known, or where forward compatibility is
+    /// not desired: only the version moves.
     ///
     /// # Errors
     /// [`EvolutionError::NotInAPatchRelease`], or a number that is taken.
@@ -437,7 +437,7 @@ impl BuildVersions {
         Ok(build)
     }
 
-    /// The same for data that contains an operation, or other content of that name, only.
+    /// Returns the same for data that contains an operation, or other content of that name, only.
     ///
     /// # Errors
     /// As [`ban_consumer`](Self::ban_consumer).

@@ -41,7 +41,7 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The word for data of the line in messages: "graph", "checkpoint".
     const DATA: &'static str = Self::TITLE;
 
-    /// This build as a consumer of the line.
+    /// Returns this build as a consumer of the line.
     fn consumer() -> Consumer {
         let version = Version::<Self>::of_age(0).number();
         Consumer::new(Self::NAME, Self::DATA, version, Self::MIN_PRODUCER)
@@ -107,35 +107,35 @@ impl<L: Line> Version<L> {
         Self(number, PhantomData)
     }
 
-    /// The selection for an age of `days` days on `day`; `None` if the line has none yet.
+    /// Returns the selection for an age of `days` days on `day`; `None` if the line has none yet.
     pub(super) fn selected(day: Date, days: i64) -> Option<Selected> {
         select(L::ENTRIES.iter().map(Entry::dated), L::MINIMUM, day, days)
     }
 
-    /// The newest number of at least `days` days on `day`; `None` if the line has none yet.
+    /// Returns the newest number of at least `days` days on `day`; `None` if the line has none yet.
     pub(super) fn newest_of_age(day: Date, days: i64) -> Option<Self> {
         Self::selected(day, days).map(|selected| Self::from_number(selected.number))
     }
 
-    /// The same on the line's own day, on which the minimum is always there.
+    /// Returns the same on the line's own day, on which the minimum is always there.
     pub(super) fn of_age(days: i64) -> Self {
         Self::newest_of_age(L::AS_OF, days).unwrap_or(Self::from_number(L::MINIMUM))
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub fn current() -> Self {
         Self::of_age(0)
     }
 
-    /// The day from which builds read and write it; the line's own day for a number of no entry,
-    /// which no accessor gives.
+    /// Returns the day from which builds read and write it; the line's own day for a number of no
+    /// entry, which no accessor gives.
     pub fn introduced(self) -> Date {
         let entry = L::ENTRIES.iter().find(|entry| entry.number == self.0);
         entry.map_or(L::AS_OF, |entry| entry.introduced)
     }
 
-    /// The first day on which every build reads it that is as old as the line's window: until then
-    /// data at this version is for newer builds only. `None` outside of the calendar.
+    /// Returns the first day on which every build reads it that is as old as the line's window:
+    /// until then data at this version is for newer builds only. `None` outside of the calendar.
     ///
     /// ```
     /// use serdes::version::{SerDesAnyVersionAccessor, SerDesWeek4OldVersionAccessor};
@@ -150,7 +150,7 @@ impl<L: Line> Version<L> {
         self.introduced().plus_days(L::WINDOW_DAYS)
     }
 
-    /// The number that data records and that peers exchange.
+    /// Returns the number that data records and that peers exchange.
     pub const fn number(self) -> i32 {
         self.0
     }

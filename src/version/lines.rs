@@ -4,7 +4,7 @@ use super::Registry;
 
 include!(concat!(env!("OUT_DIR"), "/serdes_lines.rs"));
 
-/// Every line with its entries, the release tables and the named layouts.
+/// Returns every line with its entries, the release tables and the named layouts.
 ///
 /// ```
 /// use serdes::version::{registry, Date};

@@ -39,7 +39,7 @@ impl Ranges {
         Self { protocol, serdes }
     }
 
-    /// All that this build speaks.
+    /// Returns all that this build speaks.
     #[must_use]
     pub fn supported() -> Self {
         Self { protocol: VersionRange::supported(), serdes: VersionRange::supported() }
@@ -57,19 +57,20 @@ impl Ranges {
         Self { serdes, ..self }
     }
 
-    /// The range of the protocol.
+    /// Returns the range of the protocol.
     #[must_use]
     pub const fn protocol(self) -> VersionRange<ProxyProtocol> {
         self.protocol
     }
 
-    /// The range of the IFRT values.
+    /// Returns the range of the IFRT values.
     #[must_use]
     pub const fn serdes(self) -> VersionRange<Ifrt> {
         self.serdes
     }
 
-    /// The highest version of each line that lies in both sides' ranges. Both sides get the same.
+    /// Returns the highest version of each line that lies in both sides' ranges. Both sides get the
+    /// same.
     ///
     /// # Errors
     /// [`NegotiationError`] for the line that has none, with both ranges of it; the protocol is
@@ -109,13 +110,13 @@ impl Agreement {
         Self { protocol, serdes }
     }
 
-    /// The version of the protocol.
+    /// Returns the version of the protocol.
     #[must_use]
     pub const fn protocol(self) -> Version<ProxyProtocol> {
         self.protocol
     }
 
-    /// The version that IFRT values are written with.
+    /// Returns the version that IFRT values are written with.
     #[must_use]
     pub const fn serdes(self) -> Version<Ifrt> {
         self.serdes

@@ -17,12 +17,12 @@ pub struct NumberRange {
 }
 
 impl NumberRange {
-    /// The lowest number.
+    /// Returns the lowest number.
     pub const fn minimum(self) -> i32 {
         self.minimum
     }
 
-    /// The highest number.
+    /// Returns the highest number.
     pub const fn maximum(self) -> i32 {
         self.maximum
     }
@@ -54,24 +54,24 @@ pub struct VersionRange<L: Line = Ifrt> {
 }
 
 impl<L: Line> VersionRange<L> {
-    /// The range that this build reads and writes: minimum to current.
+    /// Returns the range that this build reads and writes: minimum to current.
     pub fn supported() -> Self {
         let maximum = Version::<L>::of_age(0).number();
         Self { numbers: NumberRange { minimum: L::MINIMUM, maximum }, line: PhantomData }
     }
 
-    /// The range from `minimum` to `maximum`, both included; `None` if it is empty.
+    /// Creates the range from `minimum` to `maximum`, both included; `None` if it is empty.
     pub fn new(minimum: i32, maximum: i32) -> Option<Self> {
         let numbers = NumberRange { minimum, maximum };
         (minimum <= maximum).then_some(Self { numbers, line: PhantomData })
     }
 
-    /// The lowest number.
+    /// Returns the lowest number.
     pub const fn minimum(self) -> i32 {
         self.numbers.minimum
     }
 
-    /// The highest number.
+    /// Returns the highest number.
     pub const fn maximum(self) -> i32 {
         self.numbers.maximum
     }
@@ -94,7 +94,7 @@ pub struct EmptyRange {
 }
 
 impl EmptyRange {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
@@ -157,28 +157,28 @@ impl NegotiationError {
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
     }
 
-    /// The name of the line.
+    /// Returns the name of the line.
     pub const fn line(&self) -> &'static str {
         self.line
     }
 
-    /// The range of this side.
+    /// Returns the range of this side.
     pub const fn ours(&self) -> NumberRange {
         self.ours
     }
 
-    /// The range of the peer.
+    /// Returns the range of the peer.
     pub const fn theirs(&self) -> NumberRange {
         self.theirs
     }
 
-    /// The side that must be upgraded.
+    /// Returns the side that must be upgraded.
     pub const fn upgrade(&self) -> Side {
         self.upgrade
     }
@@ -205,7 +205,7 @@ pub struct UnknownVersion {
 }
 
 impl UnknownVersion {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput

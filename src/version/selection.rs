@@ -45,22 +45,22 @@ impl<L: Line> Selection<L> {
         }
     }
 
-    /// The version.
+    /// Returns the version.
     pub const fn version(&self) -> Version<L> {
         self.version
     }
 
-    /// The day from which builds read and write it.
+    /// Returns the day from which builds read and write it.
     pub const fn introduced(&self) -> Date {
         self.introduced
     }
 
-    /// Its age in days, on the day of the selection.
+    /// Returns its age in days, on the day of the selection.
     pub fn age_days(&self) -> i64 {
         self.day.days_since(self.introduced)
     }
 
-    /// The age in days that was asked for.
+    /// Returns the age in days that was asked for.
     pub const fn asked_days(&self) -> i64 {
         self.asked_days
     }

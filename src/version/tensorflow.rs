@@ -24,7 +24,7 @@ pub struct UnknownRelease {
 }
 
 impl UnknownRelease {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -35,13 +35,13 @@ fn product() -> Option<&'static Product> {
     registry().product("tensorflow")
 }
 
-/// The known releases, oldest first.
+/// Returns the known releases, oldest first.
 pub fn releases() -> &'static [Release] {
     product().map_or(&[], |product| product.releases)
 }
 
-/// The release that `version` (`MAJOR.MINOR.PATCH` or `MAJOR.MINOR`) stands for. A patch that the
-/// table does not list takes the numbers of its `MAJOR.MINOR`.
+/// Returns the release that `version` (`MAJOR.MINOR.PATCH` or `MAJOR.MINOR`) stands for. A patch
+/// that the table does not list takes the numbers of its `MAJOR.MINOR`.
 ///
 /// ```
 /// use serdes::version::tensorflow;
@@ -58,12 +58,12 @@ pub fn release(version: &str) -> Result<&'static Release, UnknownRelease> {
     })
 }
 
-/// The newest release of the table: the consumer where none is named.
+/// Returns the newest release of the table: the consumer where none is named.
 pub fn newest_release() -> Option<&'static Release> {
     releases().last()
 }
 
-/// A release as a consumer of one of [`LINES`]; `None` for any other line.
+/// Returns a release as a consumer of one of [`LINES`]; `None` for any other line.
 pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
     let version = release.number(line)?;
     let record = registry().line(line)?;
@@ -71,7 +71,7 @@ pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
     Some(consumer.of_release(format!("TensorFlow {}", release.version)))
 }
 
-/// A release as a producer of one of [`LINES`]; `None` for any other line.
+/// Returns a release as a producer of one of [`LINES`]; `None` for any other line.
 ///
 /// ```
 /// use serdes::version::{Producer, tensorflow};
@@ -112,7 +112,7 @@ pub struct GraphDefNumber {
     pub first_release_with: Option<&'static Release>,
 }
 
-/// The day and the releases that a GraphDef number stands for.
+/// Returns the day and the releases that a GraphDef number stands for.
 ///
 /// ```
 /// let number = serdes::version::tensorflow::graph_def(1400);

@@ -8,16 +8,16 @@ use serdes_version_registry::{Consumer, VersionDef};
 use super::{Line, Version, registry};
 
 impl<L: Line> Version<L> {
-    /// The `VersionDef` to record in data of the line that is written at this version: the line's
-    /// current number as the producer, the oldest consumer that the version's entry names, the
-    /// line's bad consumers. Consumers that are bad with a certain content only are among them:
+    /// Returns the `VersionDef` to record in data of the line that is written at this version: the
+    /// line's current number as the producer, the oldest consumer that the version's entry names,
+    /// the line's bad consumers. Consumers that are bad with a certain content only are among them:
     /// what the data contains is not known here. [`stamp_with`](Self::stamp_with) looks.
     pub fn stamp(self) -> VersionDef {
         Producer::of_line(self).stamp()
     }
 
-    /// The same for data that contains `contents` (for a graph, its operations) and nothing else:
-    /// consumers that are bad with other contents are left alone.
+    /// Returns the same for data that contains `contents` (for a graph, its operations) and nothing
+    /// else: consumers that are bad with other contents are left alone.
     pub fn stamp_with<'c>(self, contents: impl IntoIterator<Item = &'c str>) -> VersionDef {
         Producer::of_line(self).stamp_with(contents)
     }
@@ -39,12 +39,12 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// A producer whose data any consumer from `min_consumer` on may take.
+    /// Creates a producer whose data any consumer from `min_consumer` on may take.
     pub const fn new(version: i32, min_consumer: i32) -> Self {
         Self { version, min_consumer, bad_consumers: Vec::new(), bad_consumers_with: Vec::new() }
     }
 
-    /// This build as a producer of data of the line `L`, written at `version`.
+    /// Returns this build as a producer of data of the line `L`, written at `version`.
     pub fn of_line<L: Line>(version: Version<L>) -> Self {
         let entry = L::ENTRIES.iter().find(|entry| entry.number == version.number());
         let with = L::BAD_CONSUMERS_WITH.iter();
@@ -58,14 +58,14 @@ impl Producer {
         }
     }
 
-    /// The same with consumers that must not take its data.
+    /// Returns the same with consumers that must not take its data.
     #[must_use]
     pub fn with_bad_consumers(mut self, consumers: impl IntoIterator<Item = i32>) -> Self {
         self.bad_consumers.extend(consumers);
         self
     }
 
-    /// The same with consumers that must not take its data if that contains `content`.
+    /// Returns the same with consumers that must not take its data if that contains `content`.
     #[must_use]
     pub fn with_bad_consumers_of(
         mut self,
@@ -76,7 +76,8 @@ impl Producer {
         self
     }
 
-    /// The `VersionDef` to record in new data of unknown contents: every bad consumer is listed.
+    /// Returns the `VersionDef` to record in new data of unknown contents: every bad consumer is
+    /// listed.
     ///
     /// ```
     /// use serdes::version::{Producer, VersionDef};
@@ -88,7 +89,7 @@ impl Producer {
         self.stamped(|_| true)
     }
 
-    /// The `VersionDef` to record in new data that contains `contents` (for a graph, its
+    /// Returns the `VersionDef` to record in new data that contains `contents` (for a graph, its
     /// operations) and nothing else.
     ///
     /// ```
@@ -118,7 +119,7 @@ impl Producer {
     }
 }
 
-/// A consumer of the line of this name, with the word for its data in messages that
+/// Returns a consumer of the line of this name, with the word for its data in messages that
 /// [`registry`] has; the name itself for a line that is not there.
 ///
 /// ```

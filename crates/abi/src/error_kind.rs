@@ -42,7 +42,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The kind that a canonical status code stands for.
+    /// Returns the kind that a canonical status code stands for.
     #[must_use]
     pub const fn of_code(code: StatusCode) -> Self {
         match code {

@@ -12,7 +12,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family's name: `released` or `rfc`.
+    /// Returns the family's name: `released` or `rfc`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ pub enum Zero {
 }
 
 impl Zero {
-    /// Its mark in the C header: `required`, `optional`, `value` or `no-op`.
+    /// Returns its mark in the C header: `required`, `optional`, `value` or `no-op`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -71,8 +71,8 @@ pub struct FieldLayout {
 }
 
 impl FieldLayout {
-    /// The offset behind the field's last byte, from the struct's start. A struct has the field if
-    /// its `struct_size` is at least this.
+    /// Returns the offset behind the field's last byte, from the struct's start. A struct has the
+    /// field if its `struct_size` is at least this.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset + self.size
@@ -111,7 +111,7 @@ pub struct StructLayout {
 }
 
 impl StructLayout {
-    /// The field of that name.
+    /// Returns the field of that name.
     #[must_use]
     pub const fn field(&self, name: &str) -> Option<&'static FieldLayout> {
         let mut fields = self.fields;
@@ -137,7 +137,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The struct of that name in C.
+    /// Returns the struct of that name in C.
     #[must_use]
     pub const fn structure(&self, name: &str) -> Option<&'static StructLayout> {
         let mut structs = self.structs;
@@ -150,7 +150,7 @@ impl Layout {
         None
     }
 
-    /// The field of that struct, if the layout has both.
+    /// Returns the field of that struct, if the layout has both.
     #[must_use]
     pub const fn field(&self, structure: &str, field: &str) -> Option<&'static FieldLayout> {
         match self.structure(structure) {
@@ -269,7 +269,7 @@ pub const RFC_257: Layout = Layout {
 pub const LAYOUTS: &[Layout] =
     &[TENSORFLOW_2_14, TENSORFLOW_2_8, TENSORFLOW_2_5, TENSORFLOW_2_4, RFC_257];
 
-/// The layout of that name.
+/// Returns the layout of that name.
 #[must_use]
 pub const fn layout_named(name: &str) -> Option<&'static Layout> {
     let mut layouts = LAYOUTS;
@@ -282,7 +282,7 @@ pub const fn layout_named(name: &str) -> Option<&'static Layout> {
     None
 }
 
-/// The name in C of a Rust identifier: a raw identifier loses its prefix.
+/// Returns the name in C of a Rust identifier: a raw identifier loses its prefix.
 pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
     match identifier.as_bytes() {
         [b'r', b'#', _, ..] => identifier.split_at(2).1,
@@ -290,8 +290,8 @@ pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
     }
 }
 
-/// The size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight bytes
-/// wide in this API.
+/// Returns the size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight
+/// bytes wide in this API.
 pub(crate) const fn size_of_kind(kind: &str) -> usize {
     if same(kind, "TF_Bool") || same(kind, "int8_t") {
         1

@@ -8,7 +8,8 @@ use std::io;
 use crate::{ErrorKind, StatusCode};
 
 impl StatusCode {
-    /// The code of an error of the system; [`StatusCode::Unknown`] where the table has none.
+    /// Returns the code of an error of the system; [`StatusCode::Unknown`] where the table has
+    /// none.
     #[must_use]
     pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
@@ -48,7 +49,7 @@ impl StatusCode {
 }
 
 impl ErrorKind {
-    /// The kind of an error of the system.
+    /// Returns the kind of an error of the system.
     ///
     /// A file that ends before the bytes that it should have is [`ErrorKind::Corrupt`].
     #[must_use]

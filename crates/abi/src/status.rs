@@ -19,13 +19,13 @@ pub struct TF_Status {
 pub struct TF_Code(pub c_int);
 
 impl TF_Code {
-    /// The canonical code of this number, if it is one.
+    /// Returns the canonical code of this number, if it is one.
     #[must_use]
     pub const fn canonical(self) -> Option<StatusCode> {
         StatusCode::from_number(self.0)
     }
 
-    /// The name in the C API without the prefix `TF_`, if the number has one.
+    /// Returns the name in the C API without the prefix `TF_`, if the number has one.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self.canonical() {
@@ -65,7 +65,7 @@ macro_rules! codes {
             /// All codes, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The code with this number; `None` for a number that is not canonical.
+            /// Returns the code with this number; `None` for a number that is not canonical.
             #[must_use]
             pub const fn from_number(number: i32) -> Option<Self> {
                 match number {
@@ -74,7 +74,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The name in capitals, as in `INVALID_ARGUMENT`.
+            /// Returns the name in capitals, as in `INVALID_ARGUMENT`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -127,13 +127,13 @@ codes! {
 }
 
 impl StatusCode {
-    /// The number, 0 to 16.
+    /// Returns the number, 0 to 16.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The code with this name, in capitals; `None` for a text that is no name.
+    /// Returns the code with this name, in capitals; `None` for a text that is no name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name() == name)

@@ -76,12 +76,12 @@ pub fn path_in(
     open(&tree, path.as_ref(), kind)
 }
 
-/// The files of the system.
+/// Returns the files of the system.
 pub(super) fn system() -> Arc<dyn Tree> {
     Arc::new(FileSystem)
 }
 
-/// An artifact in memory; its kind is told from its content.
+/// Returns an artifact in memory; its kind is told from its content.
 #[must_use]
 pub fn bytes(bytes: Vec<u8>) -> Artifact {
     let source: Arc<dyn ReadAt> = Arc::new(bytes);
@@ -90,7 +90,7 @@ pub fn bytes(bytes: Vec<u8>) -> Artifact {
     of_bytes(Bytes { source, label: "-".to_owned(), path: None, tree: system() }, detected, None)
 }
 
-/// An artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a
+/// Returns an artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a
 /// temporary file beyond. The stream is not read further than it takes to tell that it holds
 /// something of a kind that is not judged, or what no parser takes.
 ///
@@ -164,7 +164,7 @@ pub(super) fn open(
     Ok(of_bytes(bytes, detected, kind))
 }
 
-/// The kind that a directory is of by what is in it.
+/// Returns the kind that a directory is of by what is in it.
 pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kind> {
     if saved_model::is_saved_model(tree, directory) {
         Some(Kind::SavedModel)
@@ -175,8 +175,8 @@ pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kin
     }
 }
 
-/// The prefix of the V2 checkpoint that a path names: the path itself, or that of a data file, if
-/// its index is there.
+/// Returns the prefix of the V2 checkpoint that a path names: the path itself, or that of a data
+/// file, if its index is there.
 fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
     let has_index = |prefix: &Path| tree.has_file(&with_suffix(prefix, ".index"));
     if matches!(kind, None | Some(Kind::TensorBundle)) && has_index(path) {
@@ -189,13 +189,13 @@ fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<
 }
 
 impl Artifact {
-    /// Its path as it was given; `-` of a stream and of bytes in memory.
+    /// Returns its path as it was given; `-` of a stream and of bytes in memory.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.label
     }
 
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.opened.kind()
@@ -270,7 +270,8 @@ impl Artifact {
         Ok(verdicts)
     }
 
-    /// The verdicts, of which a part is missing if the monitor of the options stopped the work.
+    /// Returns the verdicts, of which a part is missing if the monitor of the options stopped the
+    /// work.
     fn judge(&self, consumers: &Each<&Consumer>, options: &Options) -> Each<Verdict> {
         let completed = consumers.map(|consumer| options.completed(consumer));
         let findings = self.findings(&completed.each_ref(), options);
@@ -346,8 +347,8 @@ impl Artifact {
         }
     }
 
-    /// The same as one of several artifacts in a directory, of which another may have a verdict of its
-    /// own although this one names it.
+    /// Returns the same as one of several artifacts in a directory, of which another may have a
+    /// verdict of its own although this one names it.
     pub(super) fn among_others(mut self) -> Self {
         if let Opened::CheckpointState(_, follows) = &mut self.opened {
             *follows = false;
@@ -355,8 +356,8 @@ impl Artifact {
         self
     }
 
-    /// True if a file among others in a directory is an artifact: by its content, or by its name,
-    /// as the caller knows. A shared library is one if it is a plug-in.
+    /// Returns true if a file among others in a directory is an artifact: by its content, or by its
+    /// name, as the caller knows. A shared library is one if it is a plug-in.
     pub(super) fn is_marked(&self, is_named: impl FnOnce() -> bool) -> bool {
         match &self.opened {
             Opened::Graph(..) if !self.is_told => is_named(),

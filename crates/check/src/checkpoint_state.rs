@@ -37,12 +37,12 @@ fn read(file: &Bytes) -> Result<CheckpointState, Box<Reason>> {
     })
 }
 
-/// The folder of the file; `None` of a stream, beside which nothing lies.
+/// Returns the folder of the file; `None` of a stream, beside which nothing lies.
 fn folder(file: &Bytes) -> Option<&Path> {
     file.path.as_deref().map(|path| path.parent().unwrap_or(path))
 }
 
-/// The verdict on the file; where it `follows`, on the newest checkpoint as well.
+/// Returns the verdict on the file; where it `follows`, on the newest checkpoint as well.
 pub(super) fn check(file: &Bytes, follows: bool, options: &Options) -> Findings {
     let state = match read(file) {
         Ok(state) => state,
@@ -62,7 +62,7 @@ pub(super) fn check(file: &Bytes, follows: bool, options: &Options) -> Findings 
     findings
 }
 
-/// The newest checkpoint, if it is there.
+/// Returns the newest checkpoint, if it is there.
 fn newest(
     file: &Bytes,
     folder: &Path,
@@ -85,13 +85,13 @@ fn newest(
     Ok((found, prefix))
 }
 
-/// The checkpoint in the folder that has the name of one elsewhere: the folder was moved.
+/// Returns the checkpoint in the folder that has the name of one elsewhere: the folder was moved.
 fn beside(file: &Bytes, folder: &Path, prefix: &str) -> Option<String> {
     let beside = folder.join(Path::new(prefix).file_name()?);
     find(&*file.tree, &beside).map(|_| file.tree.name(&beside))
 }
 
-/// The verdict on the newest checkpoint.
+/// Returns the verdict on the newest checkpoint.
 fn follow(file: &Bytes, found: Found, prefix: PathBuf, options: &Options) -> Findings {
     let files = CheckpointFiles::Named(Located { tree: file.tree.clone(), path: prefix });
     match found {
@@ -148,7 +148,7 @@ fn warn_of_unlisted(file: &Bytes, folder: &Path, state: &CheckpointState, findin
     }
 }
 
-/// A prefix by the one name of its folder, so that two ways to write it are equal.
+/// Returns a prefix by the one name of its folder, so that two ways to write it are equal.
 fn resolved(file: &Bytes, prefix: &Path) -> PathBuf {
     let folder = prefix.parent().filter(|folder| !folder.as_os_str().is_empty());
     let canonical = match file.tree.is_of_system(prefix) {

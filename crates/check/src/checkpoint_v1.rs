@@ -52,7 +52,7 @@ fn open(
     }
 }
 
-/// The error of the system, if a file could not be read.
+/// Returns the error of the system, if a file could not be read.
 fn io_of(error: &CheckpointV1Error) -> Option<&io::Error> {
     match error {
         CheckpointV1Error::Io { source: error, .. }
@@ -72,7 +72,7 @@ fn rule(error: &CheckpointV1Error) -> Rule {
     }
 }
 
-/// The tensor that an error is about.
+/// Returns the tensor that an error is about.
 fn tensor_of(error: &CheckpointV1Error) -> Option<&str> {
     match error {
         CheckpointV1Error::Shape { name, .. }
@@ -97,7 +97,7 @@ pub(super) fn reason(error: &CheckpointV1Error) -> Reason {
     reason.at_any(tensor_of(error))
 }
 
-/// The verdict on a V1 checkpoint.
+/// Returns the verdict on a V1 checkpoint.
 pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     let opened = open(files, Some(&options.consumer().line(ArtifactLine::Checkpoint)));
     let readable = match &opened {

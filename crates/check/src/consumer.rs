@@ -37,7 +37,7 @@ impl ArtifactLine {
     pub const ALL: &'static [Self] =
         &[Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
 
-    /// Its name in versions.toml.
+    /// Returns its name in versions.toml.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ pub enum ConsumerError {
 }
 
 impl ConsumerError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -163,8 +163,8 @@ impl Default for Consumer {
 }
 
 impl Consumer {
-    /// TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its MAJOR.MINOR
-    /// has.
+    /// Returns TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its
+    /// MAJOR.MINOR has.
     ///
     /// # Errors
     /// [`UnknownRelease`], which lists the known ones.
@@ -172,7 +172,7 @@ impl Consumer {
         tensorflow::release(release).map(|release| Self::of_release(Some(release)))
     }
 
-    /// The newest release of the table.
+    /// Returns the newest release of the table.
     #[must_use]
     pub fn newest() -> Self {
         Self::of_release(tensorflow::newest_release())
@@ -189,9 +189,9 @@ impl Consumer {
         }
     }
 
-    /// TensorFlow of several releases, oldest first: `all` whose operations are known, `latest`,
-    /// the releases of a range (`2.12..2.16`, both ends in it; `2.17..` or `>=2.17` up to the newest;
-    /// `..2.16` from the oldest of `all` on), or one.
+    /// Returns TensorFlow of several releases, oldest first: `all` whose operations are known,
+    /// `latest`, the releases of a range (`2.12..2.16`, both ends in it; `2.17..` or `>=2.17` up to
+    /// the newest; `..2.16` from the oldest of `all` on), or one.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -237,14 +237,14 @@ impl Consumer {
         Ok(known.iter().map(|release| Self::of_release(Some(release))).collect())
     }
 
-    /// The same with the operations of this registry, whatever its numbers are.
+    /// Returns the same with the operations of this registry, whatever its numbers are.
     #[must_use]
     pub fn with_registry(self, registry: Registry) -> Self {
         let registry = Some(registry.with(self.operations.iter().cloned()));
         Self { registry, ..self }
     }
 
-    /// The same with these operations besides those of its release: the libraries of custom
+    /// Returns the same with these operations besides those of its release: the libraries of custom
     /// operations that it loads.
     ///
     /// ```
@@ -270,14 +270,14 @@ impl Consumer {
         self
     }
 
-    /// The operations that it has; `None` if unknown.
+    /// Returns the operations that it has; `None` if unknown.
     #[must_use]
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
     }
 
-    /// The release that it stands for in graphs, `MAJOR.MINOR`; `None` for a GraphDef number that
-    /// is no release's.
+    /// Returns the release that it stands for in graphs, `MAJOR.MINOR`; `None` for a GraphDef
+    /// number that is no release's.
     #[must_use]
     pub fn release(&self) -> Option<&'static str> {
         let version = self.release_of_graphs()?.version;
@@ -285,8 +285,8 @@ impl Consumer {
         version.get(..minor)
     }
 
-    /// The same consumer as each release whose operations are known, oldest first, with what it has
-    /// besides.
+    /// Returns the same consumer as each release whose operations are known, oldest first, with
+    /// what it has besides.
     pub(super) fn of_every_release(&self) -> Vec<Self> {
         let line = ArtifactLine::GraphDef.name();
         let at = |release| {
@@ -307,8 +307,8 @@ impl Consumer {
         }
     }
 
-    /// The same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`; see
-    /// [`with_line`](Self::with_line).
+    /// Returns the same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`;
+    /// see [`with_line`](Self::with_line).
     ///
     /// # Errors
     /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers
@@ -325,8 +325,8 @@ impl Consumer {
         self.with_line(line, plain_number(version).ok_or_else(syntax)?, min_producer)
     }
 
-    /// The same with another version and min_producer for one line. With another GraphDef version
-    /// it has the operations of the release of exactly that number, or none that are known.
+    /// Returns the same with another version and min_producer for one line. With another GraphDef
+    /// version it has the operations of the release of exactly that number, or none that are known.
     ///
     /// # Errors
     /// [`ConsumerError`], if the line does not exist or the numbers contradict each other.
@@ -356,8 +356,9 @@ impl Consumer {
         Ok(self)
     }
 
-    /// The same, refusing an operation in graphs of the producers that a ban names, beside the
-    /// operations that the options of the check refuse. The consumer has the operation otherwise.
+    /// Returns the same, refusing an operation in graphs of the producers that a ban names, beside
+    /// the operations that the options of the check refuse. The consumer has the operation
+    /// otherwise.
     ///
     /// ```
     /// use serdes_check::{self as check, Consumer, Rule};
@@ -378,8 +379,8 @@ impl Consumer {
         self.having([ban.operation.as_str()])
     }
 
-    /// The same with these operations, of which nothing but the name is known where its release
-    /// does not have them: what graphs may not use from some version on, older ones use.
+    /// Returns the same with these operations, of which nothing but the name is known where its
+    /// release does not have them: what graphs may not use from some version on, older ones use.
     pub(super) fn having<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
         let Some(registry) = &self.registry else { return self };
         let unknown = names.into_iter().filter(|name| registry.operation(name).is_none());
@@ -387,12 +388,12 @@ impl Consumer {
         self.with_operations(unknown)
     }
 
-    /// The operations that it bans.
+    /// Returns the operations that it bans.
     pub(super) fn banned(&self) -> &[DeprecatedOperation] {
         &self.banned
     }
 
-    /// A list of operations with this consumer's bans on it.
+    /// Returns a list of operations with this consumer's bans on it.
     pub(super) fn bans_on<'l>(
         &self,
         list: &'l DeprecatedOperations,
@@ -403,7 +404,7 @@ impl Consumer {
         Cow::Owned(list.clone().with(self.banned.iter().cloned()))
     }
 
-    /// The consumer of one line: as it was named, of the release, or for lines that are not
+    /// Returns the consumer of one line: as it was named, of the release, or for lines that are not
     /// TensorFlow's, this build.
     #[must_use]
     pub fn line(&self, line: ArtifactLine) -> version::Consumer {
@@ -424,12 +425,12 @@ impl Consumer {
     }
 }
 
-/// The operations of a release, if they are known.
+/// Returns the operations of a release, if they are known.
 fn registry_of(release: &Release) -> Option<Registry> {
     Registry::tensorflow(release.version).ok()
 }
 
-/// A number as it is written when it is printed, without a sign.
+/// Returns a number as it is written when it is printed, without a sign.
 fn plain_number(text: &str) -> Option<i32> {
     let number: i32 = text.parse().ok()?;
     (number >= 0 && number.to_string() == text).then_some(number)

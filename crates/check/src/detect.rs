@@ -98,13 +98,13 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
     })
 }
 
-/// True if a message begins with a node, a library or the versions of a graph.
+/// Returns true if a message begins with a node, a library or the versions of a graph.
 fn begins_like_graph(head: &[u8]) -> bool {
     matches!(head.first(), Some(0x0a | 0x12 | 0x22))
 }
 
-/// The kind that the content of a file shows beyond doubt, for a file with another name or another
-/// expected kind.
+/// Returns the kind that the content of a file shows beyond doubt, for a file with another name or
+/// another expected kind.
 pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     Ok(match detect(source, None)? {
         // Nothing marks a bare message of IFRT: it is not beyond doubt.
@@ -114,7 +114,7 @@ pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     })
 }
 
-/// The marks of the kinds that this project reads itself; they may stand at the end.
+/// Returns the marks of the kinds that this project reads itself; they may stand at the end.
 fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     let mut tail = [0; 8];
     let tail = file.read(&mut tail, file.size.saturating_sub(8))?;
@@ -138,7 +138,7 @@ fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     )
 }
 
-/// The marks of the other kinds, which count more than any name.
+/// Returns the marks of the other kinds, which count more than any name.
 fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
     let head = file.head;
     let kind = if let Some(kind) = by_first_bytes(head).or_else(|| mlir::kind(file)) {
@@ -195,16 +195,16 @@ fn by_first_bytes(head: &[u8]) -> Option<Kind> {
     })
 }
 
-/// True if the signature of HDF5 is at the beginning or behind a user block, whose size is a power
-/// of two from 512 on.
+/// Returns true if the signature of HDF5 is at the beginning or behind a user block, whose size is
+/// a power of two from 512 on.
 fn is_hdf5(head: &[u8]) -> bool {
     [0, 512, 1024, 2048]
         .iter()
         .any(|at| head.get(*at..).is_some_and(|rest| rest.starts_with(b"\x89HDF\r\n\x1a\n")))
 }
 
-/// True if a file begins with the length of a header and a header of JSON. A graph that begins so
-/// has NULs in the name of its first node, which no importer accepts.
+/// Returns true if a file begins with the length of a header and a header of JSON. A graph that
+/// begins so has NULs in the name of its first node, which no importer accepts.
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((length, header)) = head.split_first_chunk() else { return false };
     let length = u64::from_le_bytes(*length);
@@ -215,7 +215,7 @@ fn is_safetensors(head: &[u8]) -> bool {
     text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
 }
 
-/// True if a file ends as a table does.
+/// Returns true if a file ends as a table does.
 pub(super) fn is_table(source: &dyn ReadAt) -> bool {
     let tail = || -> io::Result<bool> {
         let mut tail = [0; 8];

@@ -21,8 +21,8 @@ fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
     opened.map_err(|error| Box::new(reason_in(file, error)))
 }
 
-/// The reason of an error; its words name a part of the state, and not the artifact itself, which
-/// each verdict names.
+/// Returns the reason of an error; its words name a part of the state, and not the artifact itself,
+/// which each verdict names.
 fn reason_in(file: &Bytes, error: Error) -> Reason {
     Reason::from(&error.without_path(Path::new(&file.label)))
 }
@@ -114,7 +114,7 @@ impl Specs {
     }
 }
 
-/// The verdict on a device state.
+/// Returns the verdict on a device state.
 pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     let reader = match open(file) {
         Ok(reader) => reader,

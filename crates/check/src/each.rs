@@ -14,17 +14,17 @@ pub(super) struct Each<T> {
 }
 
 impl<T> Each<T> {
-    /// One thing for one consumer.
+    /// Returns one thing for one consumer.
     pub(super) const fn one(first: T) -> Self {
         Self { first, others: Vec::new() }
     }
 
-    /// The things, in the order of the consumers.
+    /// Returns the things, in the order of the consumers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The things where they are.
+    /// Returns the things where they are.
     pub(super) fn each_ref(&self) -> Each<&T> {
         Each { first: &self.first, others: self.others.iter().collect() }
     }
@@ -39,13 +39,13 @@ impl<T> Each<T> {
         Each { first: make(self.first), others: self.others.into_iter().map(make).collect() }
     }
 
-    /// The things with those of another that was made of the same consumers.
+    /// Returns the things with those of another that was made of the same consumers.
     pub(super) fn zip<U>(self, other: Each<U>) -> Each<(T, U)> {
         let others = self.others.into_iter().zip(other.others).collect();
         Each { first: (self.first, other.first), others }
     }
 
-    /// The things, in the order of the consumers.
+    /// Returns the things, in the order of the consumers.
     pub(super) fn into_vec(self) -> Vec<T> {
         let mut all = self.others;
         all.insert(0, self.first);
@@ -54,14 +54,14 @@ impl<T> Each<T> {
 }
 
 impl<'c> Each<&'c Consumer> {
-    /// These consumers, if there are any.
+    /// Returns these consumers, if there are any.
     pub(super) fn of(consumers: &'c [Consumer]) -> Option<Self> {
         let (first, others) = consumers.split_first()?;
         Some(Self { first, others: others.iter().collect() })
     }
 
-    /// The consumers that load artifacts of a kind. If there are none, the first one, as the newest
-    /// release of the other framework stands for it; `None` without consumers.
+    /// Returns the consumers that load artifacts of a kind. If there are none, the first one, as
+    /// the newest release of the other framework stands for it; `None` without consumers.
     pub(super) fn for_kind(kind: Kind, consumers: &'c [Consumer]) -> Option<Self> {
         let is_of_jax = kind.of_jax().is_some();
         let mut loading = consumers.iter().filter(|one| one.jaxlib.is_some() == is_of_jax);
@@ -78,9 +78,9 @@ const LINES: [ArtifactLine; 4] = [
     ArtifactLine::Ifrt,
 ];
 
-/// The findings for each consumer in what is no graph. It is looked at once for all that have the
-/// same numbers: most releases do. A refusal by a number comes before anything is read, and names
-/// the release, so that it is each release's own.
+/// Returns the findings for each consumer in what is no graph. It is looked at once for all that
+/// have the same numbers: most releases do. A refusal by a number comes before anything is read,
+/// and names the release, so that it is each release's own.
 pub(super) fn check_beside_graphs(
     consumers: &Each<&Consumer>,
     options: &Options,

@@ -37,7 +37,7 @@ pub(super) fn check(source: &dyn ReadAt, kind: GraphKind, graph: &Graph) -> Find
     findings
 }
 
-/// True if every node names its operation with readable characters.
+/// Returns true if every node names its operation with readable characters.
 fn has_operations(source: &dyn ReadAt) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(source, Message::GraphDef, Form::Binary, &options) else {

@@ -49,7 +49,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -69,7 +69,7 @@ impl CheckError {
         }
     }
 
-    /// The error as a reason.
+    /// Returns the error as a reason.
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::NotFound { .. } => Reason::new(Rule::NotFound, self.to_string()),
@@ -86,7 +86,7 @@ impl CheckError {
     }
 }
 
-/// The reason for a file that ended earlier than the system had said.
+/// Returns the reason for a file that ended earlier than the system had said.
 pub(super) fn became_shorter() -> Reason {
     Reason::from(messages::became_shorter()).with_remedy(Remedy::CheckOnceWritten)
 }
@@ -100,7 +100,7 @@ pub(super) fn rule_of_io(error: &io::Error) -> Rule {
     }
 }
 
-/// The reason for such an error, with the reader's message.
+/// Returns the reason for such an error, with the reader's message.
 pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
     let reason = Reason::new(rule_of_io(error), message);
     match reason.rule {

@@ -29,7 +29,7 @@ use super::{
 /// Reasons or warnings of one kind that are listed before they are only counted.
 pub(super) const LISTED: usize = 20;
 
-/// True if every parser refuses the bytes as this message.
+/// Returns true if every parser refuses the bytes as this message.
 pub(super) fn is_refused(source: &dyn ReadAt, message: Message) -> bool {
     matches!(graph::versions(source, message, Form::Binary), Err(GraphError::Malformed(_)))
 }
@@ -99,8 +99,8 @@ fn read_file(
     }
 }
 
-/// The verdict of each consumer on a graph in one file: of the C import on a GraphDef, in either
-/// form, and of Python's on a MetaGraphDef, which nothing else takes in.
+/// Returns the verdict of each consumer on a graph in one file: of the C import on a GraphDef, in
+/// either form, and of Python's on a MetaGraphDef, which nothing else takes in.
 pub(super) fn check(
     file: &Bytes,
     kind: GraphKind,
@@ -143,8 +143,8 @@ pub(super) struct Asked<'a> {
     pub(super) is_object_graph: bool,
 }
 
-/// The findings of a loader, in its order: versions, structure, and on its way through the nodes
-/// their operations. `place` is the meta graph in a SavedModel.
+/// Returns the findings of a loader, in its order: versions, structure, and on its way through the
+/// nodes their operations. `place` is the meta graph in a SavedModel.
 pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&str>) -> Findings {
     let graph = &meta_graph.graph;
     let consumer = asked.consumer.line(ArtifactLine::GraphDef);
@@ -184,7 +184,7 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     findings
 }
 
-/// True if the diagnostic of the structure is one for which no node is visited.
+/// Returns true if the diagnostic of the structure is one for which no node is visited.
 fn is_found_at_once(graph: &Graph) -> bool {
     graph.structure.as_ref().is_some_and(|diagnostic| !diagnostic.kind.is_found_on_the_way())
 }
@@ -211,7 +211,8 @@ fn refuse(
     }
 }
 
-/// The operations that the graph may not use any more, as far as the importer comes to them.
+/// Returns the operations that the graph may not use any more, as far as the importer comes to
+/// them.
 fn refused_for_deprecation(graph: &Graph) -> Vec<&DeprecatedUse> {
     let uses = graph.deprecated_before_diagnostic().iter();
     uses.filter(|found| graph.versions.producer >= found.operation.version).collect()
@@ -278,13 +279,13 @@ fn forward_compatibility(
     Some(message.into())
 }
 
-/// The GraphDef version of the newest release whose operations are known.
+/// Returns the GraphDef version of the newest release whose operations are known.
 fn newest_known_operations() -> i32 {
     let newest = Registry::releases().last().and_then(|name| Registry::tensorflow(name).ok());
     newest.map_or(i32::MIN, |registry| registry.graph_def_version())
 }
 
-/// True if a graph was written by a release with the consumer's MAJOR and MINOR.
+/// Returns true if a graph was written by a release with the consumer's MAJOR and MINOR.
 fn is_of_same_minor(meta_graph: &MetaGraph, consumer: &version::Consumer) -> bool {
     let known = tensorflow::graph_def(meta_graph.graph.versions.producer).release;
     let producer = match (meta_graph.tensorflow_version.as_str(), known) {
@@ -400,7 +401,7 @@ pub(super) fn describe_loaded(meta_graph: &MetaGraph, inspection: &mut Inspectio
     inspection.stripped_op_list = Some(meta_graph.listed_operations);
 }
 
-/// A meta graph by its tags, as verdicts name it.
+/// Returns a meta graph by its tags, as verdicts name it.
 pub(super) fn name_of(meta_graph: &MetaGraph) -> String {
     format!("meta graph {}", show_tags(&meta_graph.tags))
 }
@@ -427,7 +428,7 @@ mod tests {
         }
     }
 
-    /// The rules that a loader of TensorFlow 2.12 breaks and warns of, in a graph of this
+    /// Returns the rules that a loader of TensorFlow 2.12 breaks and warns of, in a graph of this
     /// min_consumer of which these loaders refuse an operation.
     fn rules(
         loader: Loader,

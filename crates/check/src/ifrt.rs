@@ -38,7 +38,7 @@ pub(super) fn reason(error: &DecodeError) -> Reason {
     }
 }
 
-/// The verdict on a serialized value.
+/// Returns the verdict on a serialized value.
 pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     let read = |bytes: Vec<u8>| {
         let options = DeserializeOptions::default();
@@ -48,7 +48,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     judge(file, options, ifrt::Inspection::of_serialized, read)
 }
 
-/// The verdict on a bare message, as one of the type that the caller names.
+/// Returns the verdict on a bare message, as one of the type that the caller names.
 pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Options) -> Findings {
     let look = |bytes: &[u8]| ifrt::Inspection::of_message(&message.message(), bytes);
     let mut value = None;
@@ -63,8 +63,9 @@ pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Option
     findings
 }
 
-/// The reason that a value has a feature which came after the consumer's version. Features such as
-/// element types come without a format of their own, so that no recorded version tells of them.
+/// Returns the reason that a value has a feature which came after the consumer's version. Features
+/// such as element types come without a format of their own, so that no recorded version tells of
+/// them.
 fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
     let limit = options.consumer().line(ArtifactLine::Ifrt).version;
     let version = SerDesAnyVersionAccessor::get(limit).ok()?;
@@ -77,7 +78,7 @@ fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
     }
 }
 
-/// The verdict on a value by the versions in it, and by reading it.
+/// Returns the verdict on a value by the versions in it, and by reading it.
 fn judge(
     file: &Bytes,
     options: &Options,

@@ -20,7 +20,7 @@ pub struct NestedVersion {
 }
 
 impl NestedVersion {
-    /// A version recorded at a place.
+    /// Creates a version recorded at a place.
     pub fn new(
         place: impl Into<String>,
         type_name: impl Into<String>,
@@ -53,7 +53,7 @@ pub struct TensorSummary {
 }
 
 impl TensorSummary {
-    /// A tensor.
+    /// Creates a tensor.
     pub fn new(
         name: impl Into<String>,
         dtype: impl Into<String>,

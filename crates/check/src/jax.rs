@@ -29,7 +29,7 @@ const fn rule(rule: artifacts::Rule) -> Rule {
     }
 }
 
-/// A reason in the reader's words.
+/// Returns a reason in the reader's words.
 pub(super) fn reason(found: artifacts::Reason) -> Reason {
     let place = Some(found.place.as_str()).filter(|place| !place.is_empty());
     Reason::new(rule(found.rule), found.message)
@@ -47,7 +47,7 @@ fn findings(judgement: Judgement) -> Findings {
     findings
 }
 
-/// The verdict of each consumer, whose jaxlib reads the file; the file is read once.
+/// Returns the verdict of each consumer, whose jaxlib reads the file; the file is read once.
 pub(super) fn check(
     file: &Bytes,
     form: artifacts::Kind,

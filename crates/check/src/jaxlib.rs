@@ -7,9 +7,9 @@ use serdes_jax_artifacts::{Release, releases};
 use super::{Consumer, ConsumerError, Kind, consumer::range};
 
 impl Consumer {
-    /// jaxlib of this release, with the jax of the same version: `0.10.2`, or `0.10` for the newest
-    /// one of that number. It is asked about files of `jax.export` and portable artifacts of
-    /// StableHLO; of anything else it is the newest TensorFlow.
+    /// Returns jaxlib of this release, with the jax of the same version: `0.10.2`, or `0.10` for
+    /// the newest one of that number. It is asked about files of `jax.export` and portable
+    /// artifacts of StableHLO; of anything else it is the newest TensorFlow.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -26,10 +26,11 @@ impl Consumer {
         find(release).map(Self::of_jaxlib)
     }
 
-    /// jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`, the
-    /// releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10..` or `>=0.10` up to the newest;
-    /// `..0.10.2` from the oldest of `all` on), or one. A range begins with the first release of a
-    /// number without a patch, and ends with the last one: `0.8..0.9` has 0.8.0 and 0.9.2.
+    /// Returns jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`,
+    /// the releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10..` or `>=0.10` up to the
+    /// newest; `..0.10.2` from the oldest of `all` on), or one. A range begins with the first
+    /// release of a number without a patch, and ends with the last one: `0.8..0.9` has 0.8.0 and
+    /// 0.9.2.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -63,13 +64,13 @@ impl Consumer {
         Ok(within)
     }
 
-    /// The version of the jaxlib that it is, if it was made as one.
+    /// Returns the version of the jaxlib that it is, if it was made as one.
     #[must_use]
     pub fn jaxlib(&self) -> Option<&'static str> {
         self.jaxlib.map(|release| release.version)
     }
 
-    /// The release that it stands for where artifacts of a kind are loaded.
+    /// Returns the release that it stands for where artifacts of a kind are loaded.
     pub(super) fn release_for(&self, kind: Kind) -> Option<&'static str> {
         if kind.of_jax().is_some() { Some(self.reader_of_jax().version) } else { self.release() }
     }
@@ -86,22 +87,22 @@ impl Consumer {
     }
 }
 
-/// The releases whose verdicts are known, the oldest first.
+/// Returns the releases whose verdicts are known, the oldest first.
 fn judged() -> impl Iterator<Item = &'static Release> {
     releases().iter().filter(|release| release.is_judged())
 }
 
-/// The release of this number; of `0.10` the newest one.
+/// Returns the release of this number; of `0.10` the newest one.
 fn find(text: &str) -> Result<&'static Release, ConsumerError> {
     named(text).last().ok_or_else(|| unknown(text))
 }
 
-/// The release that a range from this number on begins with; of `0.10` the oldest one.
+/// Returns the release that a range from this number on begins with; of `0.10` the oldest one.
 fn first(text: &str) -> Result<&'static Release, ConsumerError> {
     named(text).next().ok_or_else(|| unknown(text))
 }
 
-/// The releases that a number means, oldest first: one, or those of a MAJOR.MINOR.
+/// Returns the releases that a number means, oldest first: one, or those of a MAJOR.MINOR.
 fn named(text: &str) -> impl Iterator<Item = &'static Release> {
     let own = Release::find(text).filter(|release| release.is_judged());
     let of_minor = judged().filter(move |release| {

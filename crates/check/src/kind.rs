@@ -81,7 +81,7 @@ pub enum Kind {
     Other,
 }
 
-/// The ids of all kinds, for messages.
+/// Returns the ids of all kinds, for messages.
 fn ids() -> String {
     let ids: Vec<&str> = Kind::ALL.iter().map(|kind| kind.id()).collect();
     ids.join(", ")
@@ -99,7 +99,7 @@ pub struct UnknownKind {
 }
 
 impl UnknownKind {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -144,7 +144,7 @@ impl Kind {
         Self::Other,
     ];
 
-    /// The name that programs compare.
+    /// Returns the name that programs compare.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -184,7 +184,7 @@ impl Kind {
         }
     }
 
-    /// The name of the kind in messages, with its article: `a safetensors file`.
+    /// Returns the name of the kind in messages, with its article: `a safetensors file`.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -224,7 +224,7 @@ impl Kind {
         }
     }
 
-    /// The line whose numbers decide whether a consumer takes it, if a single one does.
+    /// Returns the line whose numbers decide whether a consumer takes it, if a single one does.
     #[must_use]
     pub const fn line(self) -> Option<ArtifactLine> {
         match self {
@@ -239,8 +239,8 @@ impl Kind {
         }
     }
 
-    /// True if artifacts of this kind get a verdict; an intact one of any other kind is unreadable,
-    /// by the rule [`OtherKind`](super::Rule::OtherKind).
+    /// Returns true if artifacts of this kind get a verdict; an intact one of any other kind is
+    /// unreadable, by the rule [`OtherKind`](super::Rule::OtherKind).
     #[must_use]
     pub const fn is_judged(self) -> bool {
         match self {
@@ -282,8 +282,8 @@ impl Kind {
 }
 
 impl Kind {
-    /// The kind of a file that a jaxlib loads; `None` for those that TensorFlow or this library
-    /// loads.
+    /// Returns the kind of a file that a jaxlib loads; `None` for those that TensorFlow or this
+    /// library loads.
     pub(super) const fn of_jax(self) -> Option<serdes_jax_artifacts::Kind> {
         match self {
             Self::StableHlo => Some(serdes_jax_artifacts::Kind::StableHlo),
@@ -311,7 +311,8 @@ impl FromStr for Kind {
     }
 }
 
-/// The kind that a caller names, and of a bare message of IFRT its type: `graph_def`, `ArraySpec`.
+/// Returns the kind that a caller names, and of a bare message of IFRT its type: `graph_def`,
+/// `ArraySpec`.
 ///
 /// ```
 /// use serdes_check::{Kind, named_kind};

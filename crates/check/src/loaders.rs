@@ -20,7 +20,7 @@ pub struct Loaders {
 /// The loaders of SavedModels.
 pub(super) const LOADERS: [Loader; 3] = [Loader::LoadV1, Loader::Load, Loader::Cpp];
 
-/// The name of a loader in messages.
+/// Returns the name of a loader in messages.
 pub(super) const fn title(loader: Loader) -> &'static str {
     match loader {
         Loader::Import => "the C import of its graph",
@@ -31,7 +31,7 @@ pub(super) const fn title(loader: Loader) -> &'static str {
 }
 
 impl Loaders {
-    /// The outcomes of [`LOADERS`], in their order.
+    /// Returns the outcomes of [`LOADERS`], in their order.
     pub(super) const fn of([load_v1, load, cpp]: [Outcome; 3]) -> Self {
         Self { load_v1, load, cpp }
     }
@@ -46,8 +46,8 @@ impl Loaders {
     }
 }
 
-/// The warning that a loader judges otherwise than the one that decides, by the reasons that each
-/// has against the model.
+/// Returns the warning that a loader judges otherwise than the one that decides, by the reasons
+/// that each has against the model.
 pub(super) fn differs(loader: Loader, decides: &[Reason], other: &[Reason]) -> Option<Warning> {
     let name = title(loader);
     match (decides.first(), other.first()) {

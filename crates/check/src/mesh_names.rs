@@ -50,7 +50,7 @@ impl MeshNames {
         Some(Self { tensors: tensors.collect(), meshes })
     }
 
-    /// The number of the mesh of a tensor that is over `devices` devices.
+    /// Returns the number of the mesh of a tensor that is over `devices` devices.
     pub(super) fn mesh(&self, tensor: &str, devices: usize) -> Option<usize> {
         let number = *self.tensors.get(tensor)?;
         let axes = self.meshes.get(number)?;
@@ -58,7 +58,7 @@ impl MeshNames {
         (usize::try_from(size).ok()? == devices).then_some(number)
     }
 
-    /// The axes of a mesh by its number.
+    /// Returns the axes of a mesh by its number.
     pub(super) fn axes(&self, mesh: usize) -> Vec<AxisSummary> {
         let axes = self.meshes.get(mesh).into_iter().flatten();
         axes.map(|(name, size)| AxisSummary { name: Some(name.clone()), size: *size }).collect()

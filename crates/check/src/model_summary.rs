@@ -209,7 +209,7 @@ impl SignatureTensor {
     }
 }
 
-/// The fingerprint in a directory, if there is one that can be read.
+/// Returns the fingerprint in a directory, if there is one that can be read.
 fn fingerprint_of(directory: &Located) -> Option<FingerprintSummary> {
     let path = directory.path.join(FINGERPRINT);
     if !directory.tree.has_file(&path) {

@@ -32,13 +32,13 @@ pub(super) struct Located {
 }
 
 impl Bytes {
-    /// The name of the file; empty for memory and streams.
+    /// Returns the name of the file; empty for memory and streams.
     pub(super) fn file_name(&self) -> String {
         let name = self.path.as_deref().and_then(Path::file_name);
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// All bytes, which are at most `longest`.
+    /// Returns all bytes, which are at most `longest`.
     ///
     /// # Errors
     /// The reason for a verdict if there are more, or they cannot be read.
@@ -126,7 +126,7 @@ impl From<TensorForm> for tensor_io::Form {
 }
 
 impl Opened {
-    /// An artifact of this kind in these bytes.
+    /// Returns an artifact of this kind in these bytes.
     pub(super) fn of_bytes(kind: Kind, bytes: Bytes) -> Self {
         match kind {
             Kind::GraphDef => Self::Graph(bytes, GraphKind::GraphDef),
@@ -166,8 +166,8 @@ impl Opened {
         }
     }
 
-    /// An artifact of this kind in the files that share a prefix or match a pattern; `None` for a
-    /// kind that is not kept so.
+    /// Returns an artifact of this kind in the files that share a prefix or match a pattern; `None`
+    /// for a kind that is not kept so.
     pub(super) fn of_files(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
         let files =
             CheckpointFiles::Named(Located { tree: Arc::clone(tree), path: path.to_owned() });
@@ -178,7 +178,7 @@ impl Opened {
         }
     }
 
-    /// An artifact of this kind in a directory; `None` for a kind that is not kept so.
+    /// Returns an artifact of this kind in a directory; `None` for a kind that is not kept so.
     pub(super) fn of_directory(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
         let located = || Located { tree: Arc::clone(tree), path: path.to_owned() };
         match kind {
@@ -189,7 +189,7 @@ impl Opened {
         }
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub(super) fn kind(&self) -> Kind {
         match self {
             Self::Graph(_, GraphKind::GraphDef) => Kind::GraphDef,
@@ -214,7 +214,7 @@ impl Opened {
     }
 }
 
-/// A path with something added to the end of its name.
+/// Returns a path with something added to the end of its name.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -26,7 +26,7 @@ use serdes_operations::{Operation, Registry};
 
 use super::{Reason, Remedy, Rule, Warning, rule::messages};
 
-/// The place of a node, as verdicts show it.
+/// Returns the place of a node, as verdicts show it.
 pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
     match function {
         Some(function) if node.is_empty() => format!("function {function}"),
@@ -35,18 +35,18 @@ pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
     }
 }
 
-/// A release by its name.
+/// Returns a release by its name.
 pub(super) fn name_of(registry: &Registry) -> String {
     format!("TensorFlow {}", registry.release())
 }
 
-/// The reason that a diagnostic is for every consumer.
+/// Returns the reason that a diagnostic is for every consumer.
 pub(super) fn of_structure(diagnostic: &StructureDiagnostic) -> Reason {
     let reason = Reason::from(messages::nodes_do_not_fit(diagnostic));
     reason.with_remedy(Remedy::ExportAgain).at(diagnostic.node.clone())
 }
 
-/// The reason that a diagnostic is, for a consumer with these operations.
+/// Returns the reason that a diagnostic is, for a consumer with these operations.
 pub(super) fn reason(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
     let ImportDiagnostic { kind, node, function, operation, found, expected } = diagnostic;
     let place = place_of(node, function.as_deref());
@@ -109,14 +109,14 @@ pub(super) fn reason(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reas
     Reason::from(message).with_numbers(found, expected).at(place)
 }
 
-/// The reason for missing attributes without default.
+/// Returns the reason for missing attributes without default.
 fn of_missing(diagnostic: &ImportDiagnostic, attributes: &[String], release: &str) -> Reason {
     let names = attributes.join(", ");
     let message = messages::attributes_are_missing(&names, &diagnostic.operation, release);
     Reason::from(message).with_numbers(&names, or(&diagnostic.expected, || "a value".to_owned()))
 }
 
-/// The reason for an attribute that the release does not know.
+/// Returns the reason for an attribute that the release does not know.
 fn of_unknown(diagnostic: &ImportDiagnostic, attribute: &str, registry: &Registry) -> Reason {
     let operation = &diagnostic.operation;
     let message = messages::attribute_is_unknown(attribute, operation, name_of(registry));
@@ -126,7 +126,7 @@ fn of_unknown(diagnostic: &ImportDiagnostic, attribute: &str, registry: &Registr
     )
 }
 
-/// The reason for an attribute's value.
+/// Returns the reason for an attribute's value.
 fn of_value(diagnostic: &ImportDiagnostic, attribute: &str, release: &str) -> Reason {
     let found = or(&diagnostic.found, || attribute.to_owned());
     let expected = or(&diagnostic.expected, || "another value".to_owned());
@@ -145,19 +145,20 @@ fn or(text: &str, instead: impl FnOnce() -> String) -> String {
     if text.is_empty() { instead() } else { text.to_owned() }
 }
 
-/// The value alone of `T = DT_INT4`.
+/// Returns the value alone of `T = DT_INT4`.
 fn without_name<'f>(found: &'f str, attribute: &str) -> &'f str {
     let rest = found.strip_prefix(attribute).and_then(|rest| rest.strip_prefix(" = "));
     rest.unwrap_or(found)
 }
 
-/// The names of an operation's attributes.
+/// Returns the names of an operation's attributes.
 fn attributes_of(operation: Option<Operation<'_>>) -> String {
     let names = operation.map(|found| found.attributes().map(|one| one.name()).collect::<Vec<_>>());
     names.unwrap_or_default().join(", ")
 }
 
-/// The reason for an operation as a whole: it is missing, or lacks something that the loader needs.
+/// Returns the reason for an operation as a whole: it is missing, or lacks something that the
+/// loader needs.
 fn of_operation(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
     let (operation, release) = (&diagnostic.operation, name_of(registry));
     let (message, expected) = match diagnostic.kind {
@@ -220,8 +221,8 @@ fn since(operation: &str) -> String {
     first.filter(|_| is_younger).map(|first| format!(", since {first}")).unwrap_or_default()
 }
 
-/// The reason that a function uses a deprecated operation, for a loader that builds it as if the
-/// consumer had made it.
+/// Returns the reason that a function uses a deprecated operation, for a loader that builds it as
+/// if the consumer had made it.
 pub(super) fn built_by_consumer(
     operation: &DeprecatedOperation,
     node: &str,
@@ -234,7 +235,7 @@ pub(super) fn built_by_consumer(
         .at(place_of(node, function))
 }
 
-/// The warning about an attribute that the release ignores.
+/// Returns the warning about an attribute that the release ignores.
 pub(super) fn ignored(attribute: &IgnoredAttribute, registry: &Registry) -> Warning {
     let IgnoredAttribute { node, function, operation, attribute, value, since, nodes } = attribute;
     let since = match since {

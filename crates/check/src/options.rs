@@ -54,19 +54,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults, for another consumer than the newest release.
+    /// Returns the defaults, for another consumer than the newest release.
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
     }
 
-    /// The same for another consumer.
+    /// Returns the same for another consumer.
     #[must_use]
     pub fn with_consumer(self, consumer: Consumer) -> Self {
         Self { consumer, ..self }
     }
 
-    /// The same with another loader that decides about a SavedModel than
+    /// Returns the same with another loader that decides about a SavedModel than
     /// [`LoadV1`](Loader::LoadV1), which takes it into a graph. What the others say is in
     /// [`Verdict::loaders`](super::Verdict::loaders).
     ///
@@ -81,60 +81,62 @@ impl Options {
         Self { loader, ..self }
     }
 
-    /// The same for the meta graph of a SavedModel with these tags, in any order; without this
-    /// `serve`, or the only one.
+    /// Returns the same for the meta graph of a SavedModel with these tags, in any order; without
+    /// this `serve`, or the only one.
     #[must_use]
     pub fn with_tags(self, tags: impl IntoIterator<Item = String>) -> Self {
         Self { tags: Some(tags.into_iter().collect()), ..self }
     }
 
-    /// The same, reading and checking every byte of every tensor if `verify_data`.
+    /// Returns the same, reading and checking every byte of every tensor if `verify_data`.
     #[must_use]
     pub fn with_verify_data(self, verify_data: bool) -> Self {
         Self { verify_data, ..self }
     }
 
-    /// The same, where warnings count as reasons if `strict`.
+    /// Returns the same, where warnings count as reasons if `strict`.
     #[must_use]
     pub fn with_strict(self, strict: bool) -> Self {
         Self { strict, ..self }
     }
 
-    /// The same with another list of operations that graphs may not use than TensorFlow's.
+    /// Returns the same with another list of operations that graphs may not use than TensorFlow's.
     #[must_use]
     pub fn with_deprecated(self, deprecated: DeprecatedOperations) -> Self {
         Self { deprecated, has_own_deprecated: true, ..self }
     }
 
-    /// The same with a number of threads that verify data; 0 for as many as the machine has.
+    /// Returns the same with a number of threads that verify data; 0 for as many as the machine
+    /// has.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// The same with a monitor, which hears how far verifying data has come and may stop it: the
-    /// check then ends with [`Cancelled`](super::Cancelled).
+    /// Returns the same with a monitor, which hears how far verifying data has come and may stop
+    /// it: the check then ends with [`Cancelled`](super::Cancelled).
     #[must_use]
     pub fn with_monitor(self, monitor: ProgressMonitor) -> Self {
         Self { monitor, ..self }
     }
 
-    /// The same for a program that registers these types of nodes of pytrees before it loads a file
-    /// of `jax.export`, by the names under which they are serialized.
+    /// Returns the same for a program that registers these types of nodes of pytrees before it
+    /// loads a file of `jax.export`, by the names under which they are serialized.
     #[must_use]
     pub fn with_custom_nodes(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { jax: self.jax.with_custom_nodes(names), ..self }
     }
 
-    /// The same for a program that calls functions of `jax.export` on this platform: `cpu`, `cuda`,
-    /// `rocm` or `tpu`. A function for other platforms is warned about.
+    /// Returns the same for a program that calls functions of `jax.export` on this platform: `cpu`,
+    /// `cuda`, `rocm` or `tpu`. A function for other platforms is warned about.
     #[must_use]
     pub fn with_platform(self, platform: impl Into<String>) -> Self {
         Self { jax: self.jax.with_platform(platform), ..self }
     }
 
-    /// The same, where bare messages of IFRT ([`Kind::IfrtMessage`](super::Kind::IfrtMessage)) are
-    /// judged as messages of this type, which nothing in their bytes says.
+    /// Returns the same, where bare messages of IFRT
+    /// ([`Kind::IfrtMessage`](super::Kind::IfrtMessage)) are judged as messages of this type, which
+    /// nothing in their bytes says.
     ///
     /// ```
     /// use serdes_check::{self as check, Kind, Options};
@@ -183,8 +185,8 @@ impl Options {
         &self.monitor
     }
 
-    /// A consumer with the operations that graphs may not use: what is refused of newer producers
-    /// is there for older ones.
+    /// Returns a consumer with the operations that graphs may not use: what is refused of newer
+    /// producers is there for older ones.
     pub(super) fn completed(&self, consumer: &Consumer) -> Consumer {
         let consumer = consumer.clone();
         if !self.has_own_deprecated {
@@ -193,7 +195,8 @@ impl Options {
         consumer.having(self.deprecated.entries().iter().map(|entry| entry.name.as_str()))
     }
 
-    /// The operations that graphs of this consumer may not use, those that it bans among them.
+    /// Returns the operations that graphs of this consumer may not use, those that it bans among
+    /// them.
     pub(super) fn banned(&self, consumer: &Consumer) -> Cow<'_, DeprecatedOperations> {
         consumer.bans_on(&self.deprecated)
     }

@@ -13,8 +13,8 @@ const OF_ITSELF: &str = "_CHECKPOINT_METADATA";
 /// Bytes of that which are read.
 const LONGEST: usize = 1 << 16;
 
-/// True if a directory is a checkpoint of Orbax, finished or not: it has a description of itself,
-/// or its tree beside the database of its arrays, or the name of one that is being written.
+/// Returns true if a directory is a checkpoint of Orbax, finished or not: it has a description of
+/// itself, or its tree beside the database of its arrays, or the name of one that is being written.
 pub(super) fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
     let has = |name: &str| tree.look(&directory.join(name)).is_ok();
     has(OF_ITSELF)
@@ -27,8 +27,8 @@ pub(super) fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
         || is_named_unfinished(directory)
 }
 
-/// True if a directory has the file in which Orbax before 0.5 and flax keep a tree: a map of
-/// msgpack with the name of TensorFlow's list of checkpoints.
+/// Returns true if a directory has the file in which Orbax before 0.5 and flax keep a tree: a map
+/// of msgpack with the name of TensorFlow's list of checkpoints.
 fn has_aggregate(tree: &dyn Tree, directory: &Path) -> bool {
     let Ok(file) = tree.open(&directory.join("checkpoint")) else { return false };
     let mut first = [0; 1];
@@ -56,7 +56,7 @@ fn is_named_unfinished(directory: &Path) -> bool {
     directory.file_name().is_some_and(|name| name.to_string_lossy().contains(UNFINISHED))
 }
 
-/// True if a checkpoint records that it was begun, and not that it was finished.
+/// Returns true if a checkpoint records that it was begun, and not that it was finished.
 fn is_not_committed(tree: &dyn Tree, directory: &Path) -> bool {
     let Ok(file) = tree.open(&directory.join(OF_ITSELF)) else { return false };
     let mut bytes = vec![0; LONGEST];

@@ -11,13 +11,13 @@ use super::{
     rule::messages,
 };
 
-/// The verdict on a file of a kind that is not judged: unreadable.
+/// Returns the verdict on a file of a kind that is not judged: unreadable.
 pub(super) fn check(kind: Kind, file: &Bytes) -> Findings {
     let reason = reason(kind, of_judged(&file.file_name()), &*file.source);
     Findings::default().refused(reason)
 }
 
-/// The same on a directory.
+/// Returns the same on a directory.
 pub(super) fn check_directory(kind: Kind, directory: &Located) -> Findings {
     let reason = match orbax::unfinished(&*directory.tree, &directory.path) {
         Some(why) if kind == Kind::Orbax => {
@@ -43,8 +43,8 @@ pub(super) fn inspect(kind: Kind, file: &Bytes, mut inspection: Inspection) -> I
     inspection
 }
 
-/// The reason for a file that was to be a SavedModel, and is something else; `None` if nothing
-/// shows that.
+/// Returns the reason for a file that was to be a SavedModel, and is something else; `None` if
+/// nothing shows that.
 pub(super) fn instead_of(kind: Kind, source: &dyn ReadAt) -> Option<Reason> {
     let found = detect::foreign(source).ok().flatten()?;
     Some(reason(found, Some(kind), source))
@@ -94,7 +94,7 @@ fn is_graph_in_text(start: &[u8]) -> bool {
     })
 }
 
-/// The name that MLIR bytecode records of who wrote it.
+/// Returns the name that MLIR bytecode records of who wrote it.
 fn producer(source: &dyn ReadAt) -> Option<String> {
     let mut start = [0; 128];
     let start = read_up_to(source, &mut start, 0).ok()?;

@@ -15,7 +15,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word that programs compare.
+    /// Returns the word that programs compare.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

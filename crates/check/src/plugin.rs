@@ -15,7 +15,7 @@ fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
     elf::inspect(path).map_err(|error| Reason::new(Rule::Corrupt, error.to_string()).into())
 }
 
-/// True if a file is a plug-in at all.
+/// Returns true if a file is a plug-in at all.
 pub(super) fn is_plugin(file: &Bytes) -> bool {
     read(file).is_ok_and(|library| library.api().is_some())
 }
@@ -39,7 +39,7 @@ fn refusal(library: &elf::Inspection) -> Option<Reason> {
     None
 }
 
-/// The verdict on a plug-in.
+/// Returns the verdict on a plug-in.
 pub(super) fn check(file: &Bytes) -> Findings {
     let library = match read(file) {
         Ok(library) => library,

@@ -22,7 +22,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The judgement of a graph of the file by the consumer's operations.
+    /// Returns the judgement of a graph of the file by the consumer's operations.
     pub(super) fn judgement<'g>(&self, graph: &'g Graph) -> Option<&'g Judgement> {
         graph.judgements.get(self.judgement?)
     }
@@ -100,7 +100,7 @@ fn dialect_of(form: Form, consumer: &Consumer) -> ReleaseDialect {
     }
 }
 
-/// True if one reading serves both consumers, provided that the file is intact.
+/// Returns true if one reading serves both consumers, provided that the file is intact.
 fn may_share(form: Form, one: &Consumer, other: &Consumer) -> bool {
     one.banned() == other.banned() && dialect_of(form, one).has_parser_of(dialect_of(form, other))
 }
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use crate::graph::reason;
 
-    /// Number of times that a file is read for all releases, and for each release whether it
-    /// accepts the file.
+    /// Returns the number of times that a file is read for all releases, and for each release
+    /// whether it accepts the file.
     fn readings(form: Form, bytes: &[u8]) -> (usize, Vec<bool>) {
         let consumers = Consumer::releases("all").unwrap();
         let each = Each::of(&consumers).unwrap();

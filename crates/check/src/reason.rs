@@ -27,8 +27,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason without numbers, and with the remedy that the rule gives in general: the message of
-    /// many errors ends with a better one.
+    /// Creates a reason without numbers, and with the remedy that the rule gives in general: the
+    /// message of many errors ends with a better one.
     pub fn new(rule: Rule, message: impl Into<String>) -> Self {
         Self {
             rule,
@@ -40,13 +40,13 @@ impl Reason {
         }
     }
 
-    /// The same with what to do here.
+    /// Returns the same with what to do here.
     #[must_use]
     pub fn with_remedy(self, remedy: Remedy) -> Self {
         Self { remedy, ..self }
     }
 
-    /// The same with what was found and what would have been accepted.
+    /// Returns the same with what was found and what would have been accepted.
     #[must_use]
     pub fn with_numbers(mut self, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         self.found = Some(found.to_string());
@@ -54,14 +54,14 @@ impl Reason {
         self
     }
 
-    /// The same at a place inside of the artifact.
+    /// Returns the same at a place inside of the artifact.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// The same at a place, where one is known.
+    /// Returns the same at a place, where one is known.
     pub(super) fn at_any(self, place: Option<&str>) -> Self {
         match place {
             Some(place) => self.at(place),
@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// The answer of the VersionDef rule as a reason.
+    /// Returns the answer of the VersionDef rule as a reason.
     #[must_use]
     pub fn of_rejection(rejection: &Rejection) -> Self {
         Self::new(Rule::of_versions(rejection.rule), rejection.message())
@@ -115,19 +115,19 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning about the whole artifact.
+    /// Creates a warning about the whole artifact.
     pub fn new(rule: Rule, message: impl Into<String>) -> Self {
         Self { rule, message: message.into(), place: None }
     }
 
-    /// The same at a place inside of the artifact.
+    /// Returns the same at a place inside of the artifact.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// The same at a place, where one is known.
+    /// Returns the same at a place, where one is known.
     pub(super) fn at_any(self, place: Option<&str>) -> Self {
         match place {
             Some(place) => self.at(place),
@@ -135,7 +135,7 @@ impl Warning {
         }
     }
 
-    /// The warning as a reason, for callers who take none.
+    /// Returns the warning as a reason, for callers who take none.
     pub(super) fn into_reason(self) -> Reason {
         let Self { rule, message, place } = self;
         Reason { place, ..Reason::new(rule, message) }

@@ -14,7 +14,7 @@ const RULES: [Rule; 6] = [
     Rule::InputType,
 ];
 
-/// The first reason, where another release may load the file.
+/// Returns the first reason, where another release may load the file.
 fn refused_by_operations(findings: &mut Findings) -> Option<&mut Reason> {
     findings.first_reason_mut().filter(|reason| RULES.contains(&reason.rule))
 }
@@ -98,8 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// The reasons for the consumers `asked` of a file that the releases from `first` to `last`
-    /// accept, and the number of further consumers that it was judged for.
+    /// Returns the reasons for the consumers `asked` of a file that the releases from `first` to
+    /// `last` accept, and the number of further consumers that it was judged for.
     fn said(asked: &str, first: &str, last: &str) -> (Vec<Option<Reason>>, usize) {
         let takes = |consumer: &Consumer| {
             let number = |name: &str| name.rsplit_once('.').unwrap().1.parse::<u32>().unwrap();

@@ -43,7 +43,7 @@ pub struct Terms<'t> {
 }
 
 impl Default for Terms<'_> {
-    /// The words of the library, and paths as they were given.
+    /// Creates the words of the library, and paths as they were given.
     fn default() -> Self {
         Self { remedy: &Remedy::to_string, location: &str::to_owned, loader: None }
     }
@@ -55,13 +55,13 @@ impl std::fmt::Debug for Terms<'_> {
     }
 }
 
-/// A report of this library without artifacts, with the rules of verdicts.
+/// Returns a report of this library without artifacts, with the rules of verdicts.
 #[must_use]
 pub fn report() -> Report {
     report_with(&|remedy| remedy.to_string())
 }
 
-/// The same in the words of a program.
+/// Returns the same in the words of a program.
 #[must_use]
 pub fn report_with(remedy: &dyn Fn(&Remedy) -> String) -> Report {
     let tool = Tool::new("serdes", env!("CARGO_PKG_VERSION")).at(env!("CARGO_PKG_REPOSITORY"));
@@ -79,13 +79,13 @@ fn explained(rule: VerdictRule, remedy: &dyn Fn(&Remedy) -> String) -> Rule {
     if rule.is_warning() { explained.warning() } else { explained }
 }
 
-/// The verdicts of several consumers on an artifact as a row of a report.
+/// Returns the verdicts of several consumers on an artifact as a row of a report.
 #[must_use]
 pub fn artifact(verdicts: &Verdicts) -> Artifact {
     artifact_with(verdicts, &Terms::default())
 }
 
-/// The same in the words of a program.
+/// Returns the same in the words of a program.
 #[must_use]
 pub fn artifact_with(verdicts: &Verdicts, terms: &Terms<'_>) -> Artifact {
     let first = verdicts.iter().next();
@@ -104,7 +104,7 @@ pub fn artifact_with(verdicts: &Verdicts, terms: &Terms<'_>) -> Artifact {
     artifact
 }
 
-/// The reasons and warnings of a verdict, in their order.
+/// Returns the reasons and warnings of a verdict, in their order.
 fn findings(verdict: &Verdict, terms: &Terms<'_>) -> Vec<Finding> {
     let loader = terms.loader.filter(|_| verdict.loaders.is_some());
     let reasons = verdict.reasons().iter().map(|reason| of_reason(reason, terms));

@@ -28,7 +28,7 @@ const LISTED: usize = 20;
 /// The place of the checkpoint in messages.
 const VARIABLES: &str = "variables/variables";
 
-/// The folder of a model; `None` where only its message is known.
+/// Returns the folder of a model; `None` where only its message is known.
 fn directory_of(model: &ModelFiles) -> Option<Located> {
     match model {
         ModelFiles::Directory(located) => Some(located.clone()),
@@ -39,13 +39,13 @@ fn directory_of(model: &ModelFiles) -> Option<Located> {
     }
 }
 
-/// The checkpoint that belongs to a SavedModel, by its prefix.
+/// Returns the checkpoint that belongs to a SavedModel, by its prefix.
 pub(super) fn variables_of(model: &ModelFiles) -> Option<Located> {
     let Located { tree, path } = directory_of(model)?;
     Some(Located { tree, path: path.join(VARIABLES) })
 }
 
-/// True if a checkpoint has an index.
+/// Returns true if a checkpoint has an index.
 pub(super) fn has_index(checkpoint: &Located) -> bool {
     checkpoint.tree.has_file(&with_suffix(&checkpoint.path, ".index"))
 }
@@ -78,7 +78,7 @@ pub(super) struct Beside<'m> {
 }
 
 impl<'m> Beside<'m> {
-    /// The files beside a model, for the meta graph with this number.
+    /// Creates the files beside a model, for the meta graph with this number.
     pub(super) fn new(
         model: &'m ModelFiles,
         (source, form): (Arc<dyn ReadAt>, Form),
@@ -101,7 +101,7 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// True if the files are those of this meta graph.
+    /// Returns true if the files are those of this meta graph.
     pub(super) fn is_of(&self, graphs: &Rc<Graphs>, number: usize) -> bool {
         Rc::ptr_eq(&self.graphs, graphs) && self.number == number
     }
@@ -110,8 +110,8 @@ impl<'m> Beside<'m> {
         self.graphs.meta_graphs.get(self.number)
     }
 
-    /// The reasons of a loader against the files; `by_objects` if it restores the objects of the
-    /// TF2 format.
+    /// Returns the reasons of a loader against the files; `by_objects` if it restores the objects
+    /// of the TF2 format.
     pub(super) fn reasons(&self, loader: Loader, by_objects: bool) -> Vec<Reason> {
         let Some(meta_graph) = self.meta_graph() else { return Vec::new() };
         let mut reasons = match loader {
@@ -134,7 +134,7 @@ impl<'m> Beside<'m> {
         reasons
     }
 
-    /// The warnings about the files.
+    /// Returns the warnings about the files.
     pub(super) fn warnings(&self, loader: Loader, by_objects: bool) -> Vec<Warning> {
         let mut warnings = self.assets(by_objects).1.clone();
         let has_saver = self.meta_graph().is_some_and(|meta_graph| meta_graph.has_saver);
@@ -191,7 +191,8 @@ impl<'m> Beside<'m> {
         reasons.clone()
     }
 
-    /// The reasons of the loader that restores any checkpoint by the names of variables as well.
+    /// Returns the reasons of the loader that restores any checkpoint by the names of variables as
+    /// well.
     fn named_reasons(&self) -> Vec<Reason> {
         let checkpoint = match self.variables() {
             // Whether it restores anything or not.
@@ -233,8 +234,8 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// The reasons and warnings about the assets. Of several for one tensor, an object has the
-    /// first and the others take the last.
+    /// Returns the reasons and warnings about the assets. Of several for one tensor, an object has
+    /// the first and the others take the last.
     fn assets(&self, by_objects: bool) -> &(Vec<Reason>, Vec<Warning>) {
         let [last, first] = &self.assets;
         let is_other = |asset: &RestoredAsset| match by_objects {
@@ -301,7 +302,7 @@ fn missing() -> Reason {
     reason.with_remedy(Remedy::CopyWholeModel).at(format!("{VARIABLES}.index"))
 }
 
-/// The reasons that are listed, and how many more there are.
+/// Returns the reasons that are listed, and how many more there are.
 fn listed(errors: &[RestoreError]) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = errors.iter().take(LISTED).map(reason).collect();
     if let Some(more) = errors.len().checked_sub(LISTED).filter(|more| *more > 0) {

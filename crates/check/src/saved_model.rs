@@ -46,7 +46,7 @@ const PARTS: [&str; 7] = [
     "saved_model.json",
 ];
 
-/// True if a directory holds a SavedModel, or the rest of one.
+/// Returns true if a directory holds a SavedModel, or the rest of one.
 pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
     let has = |name: &&str| tree.has_file(&directory.join(name));
     [BINARY, TEXT, CHUNKED].iter().any(has)
@@ -58,7 +58,7 @@ pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
             }))
 }
 
-/// The file that holds the message, and how.
+/// Returns the file that holds the message, and how.
 fn locate(model: &ModelFiles) -> Result<(Arc<dyn ReadAt>, Form), Box<Reason>> {
     let Located { tree, path: directory } = match model {
         ModelFiles::Message(file) => {
@@ -103,7 +103,7 @@ fn read_message(
     })
 }
 
-/// The verdict of each consumer on a SavedModel.
+/// Returns the verdict of each consumer on a SavedModel.
 pub(super) fn check(
     model: &ModelFiles,
     consumers: &Each<&Consumer>,
@@ -141,7 +141,7 @@ struct FilesBeside<'m> {
 }
 
 impl<'m> FilesBeside<'m> {
-    /// The files for the meta graph with this number, which this consumer has read.
+    /// Returns the files for the meta graph with this number, which this consumer has read.
     fn of(
         &self,
         reading: &Reading,
@@ -247,9 +247,9 @@ fn judge_chosen(
     findings
 }
 
-/// The findings of `tf.saved_model.load` in a model in the TF2 format, as far as they do not depend
-/// on the operations of the consumer: it never checks the versions nor the nodes outside of
-/// functions, and rebuilds every function as if the consumer had produced it.
+/// Returns the findings of `tf.saved_model.load` in a model in the TF2 format, as far as they do
+/// not depend on the operations of the consumer: it never checks the versions nor the nodes outside
+/// of functions, and rebuilds every function as if the consumer had produced it.
 fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     let version = consumer.line(ArtifactLine::GraphDef).version;
     let mut uses = graph.deprecated_in_functions.iter();
@@ -263,7 +263,7 @@ fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     }
 }
 
-/// The variables of a model, where they are.
+/// Returns the variables of a model, where they are.
 fn variables(model: &ModelFiles, options: &Options) -> Findings {
     match variables_of(model).filter(has_index) {
         Some(variables) => tensor_bundle::check_variables(&variables, options),
@@ -271,13 +271,13 @@ fn variables(model: &ModelFiles, options: &Options) -> Findings {
     }
 }
 
-/// True if two lists have the same tags, in any order and number.
+/// Returns true if two lists have the same tags, in any order and number.
 fn same_tags<'t>(left: &[String], right: impl Iterator<Item = &'t str> + Clone) -> bool {
     left.iter().all(|tag| right.clone().any(|other| other == tag))
         && right.clone().all(|tag| left.iter().any(|other| other == tag))
 }
 
-/// The meta graph with the tags; without any, `serve` or the only one.
+/// Returns the meta graph with the tags; without any, `serve` or the only one.
 fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, Box<Reason>> {
     let with = |tags: &[&str]| {
         meta_graphs.iter().position(|meta_graph| same_tags(&meta_graph.tags, tags.iter().copied()))

@@ -23,7 +23,7 @@ fn open(index: &Bytes) -> Result<ShardSet, Box<Reason>> {
     ShardSet::open(&*index.tree, path).map_err(|error| Box::new(reason(&error)))
 }
 
-/// The verdict on an index and its files.
+/// Returns the verdict on an index and its files.
 pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
     let set = match open(index) {
         Ok(set) => set,
@@ -91,7 +91,8 @@ fn bytes(index: &Bytes, path: &Path) -> Result<Bytes, CheckError> {
     Ok(Bytes { source, label, path: Some(path.to_owned()), tree: index.tree.clone() })
 }
 
-/// The tensors of the files of an index. What is not there or cannot be read is stated in its place.
+/// Returns the tensors of the files of an index. What is not there or cannot be read is stated in
+/// its place.
 pub(super) fn inspect(
     index: &Bytes,
     mut inspection: Inspection,

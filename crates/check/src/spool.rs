@@ -55,7 +55,7 @@ fn detected(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result
     }
 }
 
-/// True if the kind is decided by the start of a stream, whatever follows.
+/// Returns true if the kind is decided by the start of a stream, whatever follows.
 fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<bool> {
     let detected = detected(start, name, kind)?;
     Ok(match detected.kind() {
@@ -101,9 +101,9 @@ impl ReadAt for Opening<'_> {
     }
 }
 
-/// True if a stream may begin with a block of a checkpoint's table: its first entry shares nothing
-/// with an earlier one, as there is none, and its key is empty. If the block is compressed, its
-/// lengths come first.
+/// Returns true if a stream may begin with a block of a checkpoint's table: its first entry shares
+/// nothing with an earlier one, as there is none, and its key is empty. If the block is compressed,
+/// its lengths come first.
 fn may_be_table(start: &[u8]) -> bool {
     let start = start.get(..start.len().min(12)).unwrap_or_default();
     start.windows(3).any(|entry| matches!(entry, [0, 0, length] if *length > 0))

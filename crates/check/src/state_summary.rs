@@ -174,7 +174,7 @@ impl Summing {
         number
     }
 
-    /// The summary of all that was added.
+    /// Returns the summary of all that was added.
     pub(super) fn finish(self) -> StateSummary {
         StateSummary { devices: self.devices.into_values().collect(), ..self.summary }
     }
@@ -196,7 +196,7 @@ fn kind_of(sharding: &Sharding) -> &'static str {
     }
 }
 
-/// The mesh that a sharding names, as far as it does.
+/// Returns the mesh that a sharding names, as far as it does.
 fn mesh_of(sharding: &Sharding) -> Option<MeshSummary> {
     let axes: Vec<AxisSummary> = match sharding {
         Sharding::ShardingParam(sharding) => {

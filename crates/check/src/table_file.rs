@@ -22,7 +22,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 /// Letters of a key in a message.
 const SHOWN: usize = 64;
 
-/// The reason why a table cannot be filled from a file; none of a file that cannot be read
+/// Returns the reason why a table cannot be filled from a file; none of a file that cannot be read
 /// or has longer lines than 1 MiB.
 pub(super) fn reason(file: &dyn ReadAt, lines: &TableLines) -> Option<Reason> {
     let size = file.size().ok()?;
@@ -103,7 +103,7 @@ impl Table<'_> {
         }
     }
 
-    /// The hash of a value, the same for ways to write one number.
+    /// Returns the hash of a value, the same for ways to write one number.
     fn hash_of_value(&self, value: &[u8]) -> u64 {
         let text = std::str::from_utf8(value).unwrap_or_default().trim();
         match (text.parse::<i128>(), text.parse::<f64>()) {

@@ -63,7 +63,7 @@ fn open(files: &CheckpointFiles, open: Open) -> Result<Bundle, Box<Reason>> {
     bundle.map_err(|error| Box::new(reason(&error)))
 }
 
-/// The tensor that an error is about.
+/// Returns the tensor that an error is about.
 fn tensor_of(error: &BundleError) -> Option<&str> {
     match error {
         BundleError::TensorNotFound { name }
@@ -89,7 +89,7 @@ fn tensor_of(error: &BundleError) -> Option<&str> {
     }
 }
 
-/// The error of the system, if a file could not be read.
+/// Returns the error of the system, if a file could not be read.
 fn io_of(error: &BundleError) -> Option<&io::Error> {
     let table = match error {
         BundleError::Io { source, .. } => return Some(source),
@@ -133,7 +133,7 @@ pub(super) fn reason(error: &BundleError) -> Reason {
     reason.at_any(tensor_of(error))
 }
 
-/// The verdict on a V2 checkpoint.
+/// Returns the verdict on a V2 checkpoint.
 pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     match open(files, |tree, path| Bundle::open_for_data(tree, path)) {
         Ok(bundle) => {
@@ -149,7 +149,7 @@ pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
 /// the graph.
 const VARIABLES: &str = "variables/variables.index";
 
-/// The same for the checkpoint of a SavedModel.
+/// Returns the same for the checkpoint of a SavedModel.
 pub(super) fn check_variables(variables: &Located, options: &Options) -> Findings {
     match Bundle::open_for_data(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
@@ -203,7 +203,7 @@ pub(super) fn inspect(
     Ok(Inspection { versions: Some(bundle.versions().into()), ..tensors(&bundle, inspection) })
 }
 
-/// The tensors of the checkpoint of a SavedModel; none if it cannot be read.
+/// Returns the tensors of the checkpoint of a SavedModel; none if it cannot be read.
 pub(super) fn inspect_variables(variables: &Located, inspection: Inspection) -> Inspection {
     match Bundle::open_any(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => tensors(&bundle, inspection),

@@ -31,7 +31,7 @@ fn open(file: &Bytes, form: TensorForm) -> Result<Box<dyn Source>, Box<Reason>> 
     Ok(tensors)
 }
 
-/// The reason that an error of a reader of tensors is.
+/// Returns the reason that an error of a reader of tensors is.
 pub(super) fn reason(error: &Error) -> Reason {
     let reason = |rule| Reason::new(rule, error.to_string());
     let io = |source: &io::Error| match source.kind() {
@@ -51,7 +51,7 @@ pub(super) fn reason(error: &Error) -> Reason {
     }
 }
 
-/// The verdict on a file of tensors.
+/// Returns the verdict on a file of tensors.
 pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findings {
     let tensors = match open(file, form) {
         Ok(tensors) => tensors,
@@ -64,8 +64,8 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
     findings
 }
 
-/// The verdict on a folder of files that hold tensors together: all of them are there, and as they
-/// are described.
+/// Returns the verdict on a folder of files that hold tensors together: all of them are there, and
+/// as they are described.
 pub(super) fn check_folder(folder: &Located, options: &Options) -> Findings {
     match open_folder(folder) {
         Ok(tensors) => {
@@ -97,7 +97,7 @@ fn open_folder(folder: &Located) -> Result<Box<dyn Source>, Box<Reason>> {
     Ok(tensors)
 }
 
-/// The findings about what a source lists: refused tensors, and Python objects.
+/// Returns the findings about what a source lists: refused tensors, and Python objects.
 fn of_listing(tensors: &dyn Source) -> Findings {
     let mut findings = Findings::default();
     for name in tensors.listing().pickled.iter().take(LISTED) {

@@ -62,7 +62,7 @@ pub struct Cancelled {
 }
 
 impl Cancelled {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Cancelled
@@ -96,7 +96,7 @@ impl Findings {
         self.warnings.push(warning.into());
     }
 
-    /// The same with one more reason.
+    /// Returns the same with one more reason.
     pub(super) fn refused(mut self, reason: impl Into<Reason>) -> Self {
         self.refuse(reason);
         self
@@ -137,7 +137,7 @@ impl Findings {
         self.reasons.first_mut()
     }
 
-    /// The verdict in one word, if nothing else is found.
+    /// Returns the verdict in one word, if nothing else is found.
     pub(super) fn outcome(&self) -> Outcome {
         self.reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome())
     }
@@ -175,7 +175,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the artifact at a path; `strict` turns warnings into reasons.
+    /// Creates the verdict on the artifact at a path; `strict` turns warnings into reasons.
     pub(super) fn new(
         path: String,
         kind: Kind,
@@ -202,7 +202,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of a consumer on a path at which nothing can be judged.
+    /// Returns the verdict of a consumer on a path at which nothing can be judged.
     pub(super) fn without_artifact(
         path: String,
         consumer: &super::Consumer,
@@ -221,25 +221,26 @@ impl Verdict {
         }
     }
 
-    /// The verdict in one word.
+    /// Returns the verdict in one word.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// True if it may be loaded.
+    /// Returns true if it may be loaded.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.outcome == Outcome::Acceptable
     }
 
-    /// Why not; the first is the one that TensorFlow would give. Empty if it is acceptable.
+    /// Returns the reasons against it; the first is the one that TensorFlow would give. Empty if it
+    /// is acceptable.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// The warnings, which do not change the outcome.
+    /// Returns the warnings, which do not change the outcome.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -276,25 +277,25 @@ impl Verdicts {
         Self { path, verdicts }
     }
 
-    /// The verdicts, in the order of the consumers.
+    /// Returns the verdicts, in the order of the consumers.
     pub fn iter(&self) -> std::slice::Iter<'_, Verdict> {
         self.verdicts.iter()
     }
 
-    /// The worst outcome of all; [`Outcome::Acceptable`] if there are no verdicts.
+    /// Returns the worst outcome of all; [`Outcome::Acceptable`] if there are no verdicts.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Acceptable)
     }
 
-    /// The first of the consumers that takes the artifact, by its release; of consumers in the
-    /// order of releases, the oldest.
+    /// Returns the first of the consumers that takes the artifact, by its release; of consumers in
+    /// the order of releases, the oldest.
     #[must_use]
     pub fn oldest(&self) -> Option<&str> {
         self.iter().find(|verdict| verdict.is_acceptable())?.release.as_deref()
     }
 
-    /// The last of the consumers that takes the artifact, by its release.
+    /// Returns the last of the consumers that takes the artifact, by its release.
     #[must_use]
     pub fn newest(&self) -> Option<&str> {
         self.iter().rfind(|verdict| verdict.is_acceptable())?.release.as_deref()

@@ -60,7 +60,7 @@ pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
     }
 }
 
-/// The verdicts of [`walk`].
+/// Returns the verdicts of [`walk`].
 pub fn all(
     path: impl AsRef<Path>,
     options: &Options,
@@ -150,21 +150,21 @@ pub struct Walk<'o> {
 }
 
 impl<'o> Walk<'o> {
-    /// The same, where every file is taken as one of this kind: the caller knows better than name
-    /// and content say.
+    /// Returns the same, where every file is taken as one of this kind: the caller knows better
+    /// than name and content say.
     #[must_use]
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind: Some(kind), ..self }
     }
 
-    /// The same, of a path of this tree of files: object storage, or a tree of one's own.
+    /// Returns the same, of a path of this tree of files: object storage, or a tree of one's own.
     #[must_use]
     pub fn in_tree(self, tree: Arc<dyn Tree>) -> Self {
         Self { tree, ..self }
     }
 
-    /// The same, which leaves out what `excluded` says, neither checked nor skipped. It is asked
-    /// about the path of each entry below the walked directory, and whether the entry is a
+    /// Returns the same, which leaves out what `excluded` says, neither checked nor skipped. It is
+    /// asked about the path of each entry below the walked directory, and whether the entry is a
     /// directory, into which the walk then does not go.
     #[must_use]
     pub fn without(self, excluded: impl Fn(&Path, bool) -> bool + 'o) -> Self {
@@ -178,8 +178,8 @@ impl<'o> Walk<'o> {
         Self { consumers: consumers.into_iter().collect(), ..self }
     }
 
-    /// The verdicts on the next artifact, one for each consumer; [`Iterator`] gives them one by
-    /// one.
+    /// Returns the verdicts on the next artifact, one for each consumer; [`Iterator`] gives them
+    /// one by one.
     pub fn next_artifact(&mut self) -> Option<Result<Verdicts, Cancelled>> {
         let verdicts = match self.next_opened()? {
             Ok(artifact) => artifact.check_for(self.consumers(), self.options),
@@ -191,7 +191,7 @@ impl<'o> Walk<'o> {
         Some(verdicts)
     }
 
-    /// The next artifact without a verdict, for callers that inspect it.
+    /// Returns the next artifact without a verdict, for callers that inspect it.
     ///
     /// # Errors
     /// [`Unopened`] for a path at which there is nothing, or nothing that can be read; the walk goes
@@ -226,19 +226,19 @@ impl<'o> Walk<'o> {
         Some(Err(self.unopened(&self.root, reason)))
     }
 
-    /// True if a directory was walked into: the path was no artifact of its own.
+    /// Returns true if a directory was walked into: the path was no artifact of its own.
     #[must_use]
     pub fn is_of_directory(&self) -> bool {
         self.directory
     }
 
-    /// The files that were skipped so far.
+    /// Returns the files that were skipped so far.
     #[must_use]
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// True if an artifact was found so far. If not, the only verdict is `not_found`.
+    /// Returns true if an artifact was found so far. If not, the only verdict is `not_found`.
     #[must_use]
     pub fn found_any(&self) -> bool {
         self.stage == Stage::Found
@@ -261,7 +261,7 @@ impl<'o> Walk<'o> {
         })
     }
 
-    /// The next artifact, or path at which there is none.
+    /// Returns the next artifact, or path at which there is none.
     fn find(&mut self) -> Option<Result<Artifact, Unopened>> {
         if self.stage == Stage::Begin
             && let Some(found) = self.begin()
@@ -294,7 +294,7 @@ impl Iterator for Walk<'_> {
 }
 
 impl Walk<'_> {
-    /// The files that a pattern matches, if every match is an artifact of its own.
+    /// Returns the files that a pattern matches, if every match is an artifact of its own.
     fn matches(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
         let one_checkpoint = matches!(self.kind, Some(Kind::CheckpointV1 | Kind::TensorBundle));
         if one_checkpoint || !is_pattern(pattern) || self.tree.look(pattern).is_ok() {
@@ -388,7 +388,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The verdicts for every consumer of TensorFlow on a path at which nothing can be judged.
+    /// Returns the verdicts for every consumer of TensorFlow on a path at which nothing can be
+    /// judged.
     fn refused(&self, path: &str, reason: &Reason) -> Verdicts {
         let path = path.to_owned();
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
@@ -433,15 +434,15 @@ impl Walk<'_> {
     }
 }
 
-/// True if a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
+/// Returns true if a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
 fn is_parts_of_a_state(tree: &Arc<dyn Tree>, directory: &Path) -> bool {
     directory.extension().is_some_and(|extension| extension == "parts")
         && open(tree, &directory.with_extension(""), None)
             .is_ok_and(|artifact| artifact.kind() == Kind::DeviceState)
 }
 
-/// True if a name is that of a kind that is judged, so that other contents are worth a verdict: a
-/// page that was saved in place of a model must not be skipped.
+/// Returns true if a name is that of a kind that is judged, so that other contents are worth a
+/// verdict: a page that was saved in place of a model must not be skipped.
 fn is_named_as_artifact(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match of_judged(&name) {

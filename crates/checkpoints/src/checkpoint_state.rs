@@ -76,7 +76,7 @@ pub enum CheckpointStateError {
 }
 
 impl CheckpointStateError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -151,8 +151,8 @@ impl Visitor for Collected {
     }
 }
 
-/// The prefixes of the V2 checkpoints in a folder, of which index and data are there, in the order of
-/// their names; none of a folder that cannot be listed.
+/// Returns the prefixes of the V2 checkpoints in a folder, of which index and data are there, in
+/// the order of their names; none of a folder that cannot be listed.
 #[must_use]
 pub fn prefixes_in(tree: &dyn Tree, folder: &Path) -> Vec<PathBuf> {
     let entries = tree.list(folder).unwrap_or_default();

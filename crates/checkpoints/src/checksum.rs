@@ -5,12 +5,12 @@
 
 const MASK_DELTA: u32 = 0xa282_ead8;
 
-/// A CRC-32C as it is stored.
+/// Returns a CRC-32C as it is stored.
 pub(super) fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
 
-/// The CRC-32C behind a stored one.
+/// Returns the CRC-32C behind a stored one.
 pub(super) fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(MASK_DELTA).rotate_left(15)
 }

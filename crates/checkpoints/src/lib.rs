@@ -36,7 +36,7 @@ pub use serdes_abi::{ErrorKind, StatusCode};
 pub use serdes_graph_format::data_type;
 use serdes_version_registry::{Rejection, VersionRule};
 
-/// The kind of an error about the versions of a file.
+/// Returns the kind of an error about the versions of a file.
 fn kind_of_rejection(rejection: &Rejection) -> ErrorKind {
     match rejection.rule {
         VersionRule::ConsumerBelowMinProducer => ErrorKind::InvalidInput,

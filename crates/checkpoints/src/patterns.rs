@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serdes_files::Tree;
 
-/// True if a path is a pattern of names, by which the shards of a V1 checkpoint are named. A
-/// bracket without its closing one makes no pattern.
+/// Returns true if a path is a pattern of names, by which the shards of a V1 checkpoint are named.
+/// A bracket without its closing one makes no pattern.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.as_os_str().to_string_lossy();
     text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()
 }
 
-/// The paths that a pattern matches, in the order of their names.
+/// Returns the paths that a pattern matches, in the order of their names.
 pub fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
     if tree.is_of_system(pattern) {
         return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());

@@ -79,7 +79,7 @@ pub enum SliceError {
 }
 
 impl SliceError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -90,7 +90,7 @@ impl SliceError {
         }
     }
 
-    /// The status code that TensorFlow gives.
+    /// Returns the status code that TensorFlow gives.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -101,13 +101,13 @@ impl SliceError {
 }
 
 impl TensorSlice {
-    /// The whole of a tensor of `rank` dimensions.
+    /// Returns the whole of a tensor of `rank` dimensions.
     #[must_use]
     pub fn full(rank: usize) -> Self {
         Self { extents: vec![Extent::Full; rank] }
     }
 
-    /// A slice of the given extents.
+    /// Creates a slice of the given extents.
     ///
     /// # Errors
     /// [`SliceError::BadExtent`].
@@ -122,19 +122,19 @@ impl TensorSlice {
         Ok(Self { extents })
     }
 
-    /// The extents, one a dimension.
+    /// Returns the extents, one a dimension.
     #[must_use]
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
 
-    /// True if every dimension is taken whole.
+    /// Returns true if every dimension is taken whole.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.extents.iter().all(|extent| *extent == Extent::Full)
     }
 
-    /// The box within a tensor of `shape`: start and length a dimension.
+    /// Returns the box within a tensor of `shape`: start and length a dimension.
     ///
     /// # Errors
     /// [`SliceError::Rank`], [`SliceError::Outside`].
@@ -187,7 +187,7 @@ impl TensorSlice {
         Ok((shape, slice))
     }
 
-    /// The key of this piece of tensor `name` in a table.
+    /// Returns the key of this piece of tensor `name` in a table.
     #[must_use]
     pub fn key(&self, name: &[u8]) -> Vec<u8> {
         let mut key = Vec::with_capacity(name.len() + 8 + self.extents.len() * 4);
@@ -236,8 +236,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// The first dimension of a run: from there on, but for this one itself, the box covers the
-    /// tensor whole.
+    /// Returns the first dimension of a run: from there on, but for this one itself, the box covers
+    /// the tensor whole.
     pub(crate) fn first_joined(shape: &[i64], bounds: &[(i64, i64)]) -> usize {
         let whole = shape
             .iter()
@@ -270,7 +270,7 @@ impl Runs {
         Self { strides, index: vec![0; joined], bounds, len, next: (!empty).then_some(start) }
     }
 
-    /// The start of the next run in the tensor, in elements; `None` after the last.
+    /// Returns the start of the next run in the tensor, in elements; `None` after the last.
     pub(crate) fn start(&self) -> Option<u64> {
         self.next
     }
@@ -299,8 +299,8 @@ impl Runs {
     }
 }
 
-/// True if a key is, or could be, that of a piece: the name of a tensor that starts with a zero
-/// byte counts as one as well.
+/// Returns true if a key is, or could be, that of a piece: the name of a tensor that starts with a
+/// zero byte counts as one as well.
 #[must_use]
 pub fn is_slice_key(key: &[u8]) -> bool {
     key.first() == Some(&0)
@@ -346,7 +346,7 @@ fn ordered_signed(out: &mut Vec<u8>, value: i64) {
 /// A box within a tensor: start and length a dimension.
 pub(crate) type Bounds = Vec<(i64, i64)>;
 
-/// Number of elements in a box.
+/// Returns the number of elements in a box.
 pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
     bounds.iter().fold(1, |count, (_, length)| count.saturating_mul(*length as u64))
 }
@@ -354,8 +354,8 @@ pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
 /// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
 const MOST_COMPARISONS: u64 = 1 << 27;
 
-/// True if no two of the boxes, all of one rank, have an element in common; `None` if deciding it
-/// would take too long.
+/// Returns true if no two of the boxes, all of one rank, have an element in common; `None` if
+/// deciding it would take too long.
 ///
 /// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes
 /// that have all of it meet there.

@@ -153,7 +153,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -164,7 +164,7 @@ impl TableError {
         }
     }
 
-    /// The status code that TensorFlow gives for the same file.
+    /// Returns the status code that TensorFlow gives for the same file.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {

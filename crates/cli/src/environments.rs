@@ -18,7 +18,7 @@ pub struct EnvironmentQuestion {
 }
 
 impl EnvironmentQuestion {
-    /// The answers about the environments at a path, a folder or a lock file.
+    /// Returns the answers about the environments at a path, a folder or a lock file.
     ///
     /// # Errors
     /// [`ReadError`] for what is no environment, cannot be read, or is damaged.
@@ -26,7 +26,7 @@ impl EnvironmentQuestion {
         Ok(self.judge(Environment::read(path)?))
     }
 
-    /// The answers about the environment of an interpreter, which is not run.
+    /// Returns the answers about the environment of an interpreter, which is not run.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -34,7 +34,7 @@ impl EnvironmentQuestion {
         Ok(self.judge(Environment::of_python(executable)?))
     }
 
-    /// The answers about environments that were read.
+    /// Returns the answers about environments that were read.
     pub(crate) fn judge(&self, environments: Vec<Environment>) -> Vec<Diagnosis> {
         let answer = |mut environment: Environment| {
             if self.verify_files {

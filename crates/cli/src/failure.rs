@@ -28,17 +28,17 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure in the words of the command: status 2.
+    /// Creates a failure in the words of the command: status 2.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self::of(message.to_string())
     }
 
-    /// An answer that is no: status 1.
+    /// Returns an answer that is no: status 1.
     pub(crate) fn no(message: impl fmt::Display) -> Self {
         Self { kind: FailureKind::Answer, ..Self::new(message) }
     }
 
-    /// An error of the library or the system: status 2.
+    /// Returns an error of the library or the system: status 2.
     pub(crate) fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: FailureKind::Failed, error: error.into(), hints: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl Failure {
         self
     }
 
-    /// The exit status that it means.
+    /// Returns the exit status that it means.
     pub(crate) fn status(&self) -> ExitStatus {
         match self.kind {
             FailureKind::Answer => ExitStatus::Negative,
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// True if the reader of standard output is gone.
+    /// Returns true if the reader of standard output is gone.
     pub(crate) fn is_of_closed_output(&self) -> bool {
         self.kind == FailureKind::OutputClosed
     }

@@ -14,19 +14,19 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// This program, with the arguments that the system gave it.
+    /// Returns this program, with the arguments that the system gave it.
     pub fn of_this_program() -> Self {
         Self { program: Vec::new(), arguments: std::env::args_os().skip(1).collect() }
     }
 
-    /// The command with these arguments, its own name not among them, in a process that is none of
-    /// the command alone: `program` and the words that come before the arguments start such a
-    /// process again.
+    /// Creates the command with these arguments, its own name not among them, in a process that is
+    /// none of the command alone: `program` and the words that come before the arguments start such
+    /// a process again.
     pub fn new(program: Vec<OsString>, arguments: Vec<OsString>) -> Self {
         Self { program, arguments }
     }
 
-    /// The arguments of the command.
+    /// Returns the arguments of the command.
     pub(crate) fn arguments(&self) -> &[OsString] {
         &self.arguments
     }
@@ -37,7 +37,7 @@ pub(crate) fn remember(invocation: Invocation) -> &'static Invocation {
     REMEMBERED.get_or_init(|| invocation)
 }
 
-/// The command in another process, without arguments.
+/// Returns the command in another process, without arguments.
 ///
 /// # Errors
 /// If the system does not tell which program this is.
@@ -52,7 +52,7 @@ pub(crate) fn again() -> io::Result<Command> {
     }
 }
 
-/// The arguments that the command was invoked with.
+/// Returns the arguments that the command was invoked with.
 pub(crate) fn arguments() -> &'static [OsString] {
     REMEMBERED.get().map_or(&[], Invocation::arguments)
 }

@@ -2,13 +2,13 @@
 
 use std::{fmt::Display, str::FromStr};
 
-/// A number without a plus sign, zeros before it or blanks.
+/// Returns a number without a plus sign, zeros before it or blanks.
 pub(crate) fn plain_number<T: FromStr + Display>(text: &str) -> Option<T> {
     let number: T = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// A whole number from 0 on, for the parser of arguments.
+/// Returns a whole number from 0 on, for the parser of arguments.
 pub(crate) fn whole_number<T: FromStr + Display>(text: &str) -> Result<T, String> {
     let number = plain_number(text).filter(|_| !text.starts_with('-'));
     number.ok_or_else(|| "expected a whole number without a sign".to_owned())

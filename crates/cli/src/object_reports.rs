@@ -33,7 +33,7 @@ pub fn write(
     report.write(format, out)
 }
 
-/// The row of an artifact's verdicts.
+/// Returns the row of an artifact's verdicts.
 fn artifact(verdicts: &[Value], loader: &str) -> Artifact {
     let path = verdicts.first().and_then(|one| text(one, "path")).unwrap_or_default();
     let mut artifact = Artifact::new(path).located_at(location(path));
@@ -58,7 +58,7 @@ fn text<'v>(object: &'v Value, field: &str) -> Option<&'v str> {
     object.get(field)?.as_str()
 }
 
-/// The reasons and warnings of a verdict, in their order.
+/// Returns the reasons and warnings of a verdict, in their order.
 fn findings(verdict: &Value) -> impl Iterator<Item = Finding> {
     let list = |field: &str| verdict.get(field).and_then(Value::as_array).into_iter().flatten();
     list("reasons").map(reason).chain(list("warnings").map(warning))
@@ -87,7 +87,7 @@ fn warning(object: &Value) -> Finding {
     }
 }
 
-/// The rule, the message and the place of a reason or a warning.
+/// Returns the rule, the message and the place of a reason or a warning.
 fn said(object: &Value) -> Finding {
     let field = |name: &str| text(object, name).unwrap_or_default();
     let finding = Finding::new(field("rule"), field("message"));
@@ -102,7 +102,7 @@ fn said(object: &Value) -> Finding {
     }
 }
 
-/// A path from where the command runs, if it is below.
+/// Returns a path from where the command runs, if it is below.
 pub(crate) fn location(path: &str) -> String {
     let below = || {
         let here = env::current_dir().ok()?;

@@ -10,7 +10,7 @@ use serdes_tensors::{
 
 use crate::commands::{remedies, versions::entries};
 
-/// A verdict, with remedies in the words of the command.
+/// Returns a verdict, with remedies in the words of the command.
 ///
 /// # Errors
 /// If a value has no form in JSON, which no verdict has.
@@ -34,7 +34,7 @@ pub fn inspection(inspection: &Inspection) -> Result<Value, serde_json::Error> {
     serde_json::to_value(inspection)
 }
 
-/// Difference of a tensor in two files.
+/// Returns the difference of a tensor in two files.
 pub fn difference(difference: &Difference) -> Value {
     json!({
         "name": difference.name,
@@ -46,7 +46,7 @@ pub fn difference(difference: &Difference) -> Value {
     })
 }
 
-/// Comparison of a state with devices.
+/// Returns the comparison of a state with devices.
 pub fn fit(fit: &Fit) -> Value {
     let device = |one: &Memory| {
         json!({
@@ -84,14 +84,14 @@ pub fn fit(fit: &Fit) -> Value {
     })
 }
 
-/// Every entry of every line of versions of this build as it stands on a day, or on the day that
-/// its list of versions is of.
+/// Returns every entry of every line of versions of this build as it stands on a day, or on the day
+/// that its list of versions is of.
 pub fn versions(as_of: Option<Date>) -> Vec<Value> {
     entries(as_of.unwrap_or(registry().as_of))
 }
 
-/// Explanation of a rule for people: its name, its meaning, an example and the remedy, in
-/// paragraphs.
+/// Returns the explanation of a rule for people: its name, its meaning, an example and the remedy,
+/// in paragraphs.
 pub fn explanation(rule: Rule) -> String {
     let (meaning, example) = (rule.explain().meaning, remedies::example(rule));
     let (name, outcome, remedy) = (rule.id(), remedies::verdict(rule), remedies::general(rule));

@@ -55,7 +55,7 @@ impl PluginArgument {
     }
 }
 
-/// The path of a file and the options behind it: the longest path that there is, or all.
+/// Returns the path of a file and the options behind it: the longest path that there is, or all.
 fn split(text: &str) -> (&str, Option<&str>) {
     if Path::new(text).exists() {
         return (text, None);
@@ -90,7 +90,7 @@ fn named_values(text: &str) -> Result<Vec<(String, Value)>, Failure> {
     Ok(values)
 }
 
-/// An integer, integers in brackets, a number, true or false; else a text.
+/// Returns an integer, integers in brackets, a number, true or false; else a text.
 fn value(text: &str) -> Value {
     let list = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(list) = list {

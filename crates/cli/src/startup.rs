@@ -24,12 +24,12 @@ ctor::declarative::ctor! {
 /// Name of standard input in messages; also the name of a tensor that has none.
 pub(crate) const INPUT: &str = "stdin";
 
-/// True if there is no standard input to read.
+/// Returns true if there is no standard input to read.
 pub(crate) fn standard_input_was_closed() -> bool {
     STANDARD_INPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// True if there is no standard output to write to.
+/// Returns true if there is no standard output to write to.
 pub(crate) fn standard_output_was_closed() -> bool {
     STANDARD_OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

@@ -14,14 +14,14 @@ pub(crate) enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// The status of that number.
+    /// Returns the status of that number.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         [Self::Success, Self::Negative, Self::Error]
             .into_iter()
             .find(|status| *status as u8 == number)
     }
 
-    /// The worse of two.
+    /// Returns the worse of two.
     pub(crate) fn worst(self, other: Self) -> Self {
         self.max(other)
     }

@@ -69,7 +69,7 @@ static STATUS: OnceLock<File> = OnceLock::new();
 type Listener = Box<dyn FnMut(Request) + Send>;
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
-/// True if this system supports supervision.
+/// Returns true if this system supports supervision.
 pub(crate) fn is_possible() -> bool {
     Path::new("/proc/self/fd").is_dir()
 }
@@ -113,7 +113,7 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// True if another process watches this one.
+/// Returns true if another process watches this one.
 pub(crate) fn is_worker() -> bool {
     STATUS.get().is_some()
 }

@@ -147,7 +147,7 @@ impl Terminal {
         Err(Failure::new("standard output takes results alone on this system; name a file"))
     }
 
-    /// The progress bars, which are out of the way whenever something is printed.
+    /// Returns the progress bars, which are out of the way whenever something is printed.
     pub(crate) fn bars(&self) -> Arc<Bars> {
         Arc::clone(&self.bars)
     }
@@ -179,8 +179,8 @@ impl Terminal {
         }
     }
 
-    /// The options by which another process of this command speaks to this one's output as this one
-    /// would.
+    /// Returns the options by which another process of this command speaks to this one's output as
+    /// this one would.
     pub(crate) fn options(&self) -> Vec<&'static str> {
         let mut options = vec![match self.stdout.current_choice() {
             anstream::ColorChoice::Never => "--color=never",
@@ -203,12 +203,12 @@ impl Terminal {
         self.file = Some(anstream::StripStream::new(file));
     }
 
-    /// Number of `-v` options.
+    /// Returns the number of `-v` options.
     pub(crate) fn verbosity(&self) -> u8 {
         self.verbosity
     }
 
-    /// True if results are JSON.
+    /// Returns true if results are JSON.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
@@ -296,7 +296,7 @@ impl Terminal {
     }
 }
 
-/// An object as a line of `--json`.
+/// Returns an object as a line of `--json`.
 pub(crate) fn json_line(value: &Value) -> String {
     escaped(value.to_string(), |c| format!("\\u{:04x}", u32::from(c))) + "\n"
 }
@@ -350,7 +350,7 @@ impl Bars {
     }
 }
 
-/// A label and its value, with room between them.
+/// Returns a label and its value, with room between them.
 fn fact(label: &str, value: impl fmt::Display) -> String {
     // Some are words of a file.
     let label = shown(label).to_string();
@@ -364,7 +364,7 @@ fn fact(label: &str, value: impl fmt::Display) -> String {
 /// Letters of the column of labels.
 const LABEL: usize = 12;
 
-/// A number of things: `1 tensor`, `2 tensors`.
+/// Returns a number of things: `1 tensor`, `2 tensors`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
@@ -382,29 +382,29 @@ pub(crate) fn shown(text: &str) -> impl fmt::Display {
     if odd { format!("{text:?}") } else { text.to_owned() }
 }
 
-/// A path for people, as [`shown`] has words.
+/// Returns a path for people, as [`shown`] has words.
 pub(crate) fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy()).to_string()
 }
 
-/// A path for programs; what is no text in it is replaced, since JSON is text.
+/// Returns a path for programs; what is no text in it is replaced, since JSON is text.
 pub(crate) fn json_of_path(path: &Path) -> Value {
     path.to_string_lossy().into()
 }
 
-/// True if a character changes the direction of text: such are no control characters.
+/// Returns true if a character changes the direction of text: such are no control characters.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// True if a character beyond the control characters of ASCII affects a terminal: U+007F, those of
-/// C1 (U+009B begins a sequence as an escape does), and those that change the direction of text. No
-/// message of the command has one.
+/// Returns true if a character beyond the control characters of ASCII affects a terminal: U+007F,
+/// those of C1 (U+009B begins a sequence as an escape does), and those that change the direction of
+/// text. No message of the command has one.
 fn acts(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}') || turns(c)
 }
 
-/// A line in which each such character is escaped: all that is printed goes through here.
+/// Returns a line in which each such character is escaped: all that is printed goes through here.
 fn escaped(line: String, escape: impl Fn(char) -> String) -> String {
     if !line.contains(acts) {
         return line;
@@ -416,8 +416,8 @@ fn escaped(line: String, escape: impl Fn(char) -> String) -> String {
     shown
 }
 
-/// A message in which words of files, of servers and of plug-ins may stand: escaped where they
-/// would do something to a terminal other than to begin a line.
+/// Returns a message in which words of files, of servers and of plug-ins may stand: escaped where
+/// they would do something to a terminal other than to begin a line.
 pub(crate) fn harmless(message: &str) -> String {
     let mut shown = String::with_capacity(message.len());
     for c in message.chars() {
@@ -430,12 +430,12 @@ pub(crate) fn harmless(message: &str) -> String {
     shown
 }
 
-/// A number of bytes for people.
+/// Returns a number of bytes for people.
 pub(crate) fn bytes(count: u64) -> impl fmt::Display {
     indicatif::BinaryBytes(count)
 }
 
-/// A value of the library as JSON.
+/// Returns a value of the library as JSON.
 pub(crate) fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(Failure::of)
 }

@@ -355,22 +355,22 @@ pub enum Error {
     },
 }
 
-/// The name of a file behind the word for it, where it is known.
+/// Returns the name of a file behind the word for it, where it is known.
 fn named(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
-/// The other remedy for damage: without its header nothing of a state is found.
+/// Returns the other remedy for damage: without its header nothing of a state is found.
 fn or_salvage(place: &str) -> &'static str {
     if place == "header" { "" } else { ", or salvage what is whole" }
 }
 
-/// A file as the subject of a message.
+/// Returns a file as the subject of a message.
 fn subject(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(|| "this".to_owned(), |path| path.display().to_string())
 }
 
-/// Message about a save whose parts are incomplete.
+/// Returns the message about a save whose parts are incomplete.
 fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
     if found == 0 {
         return format!(
@@ -383,7 +383,7 @@ fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32
 }
 
 impl Error {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -433,12 +433,12 @@ impl Error {
         Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
     }
 
-    /// Two tensors of one state have the same name.
+    /// Returns the error that two tensors of one state have the same name.
     pub fn duplicate_name(name: impl Into<String>) -> Self {
         Self::DuplicateName { name: name.into() }
     }
 
-    /// A state of `count` tensors has none of this name.
+    /// Returns the error that a state of `count` tensors has none of this name.
     pub fn no_such_tensor(name: impl Into<String>, count: usize) -> Self {
         Self::NoSuchTensor { name: name.into(), count }
     }
@@ -455,7 +455,8 @@ impl Error {
         Self::Pjrt { action, name: name.to_owned(), source: Box::new(source) }
     }
 
-    /// A failure of the system at a place; [`Error::Cancelled`] if a wait for a store was stopped.
+    /// Returns a failure of the system at a place; [`Error::Cancelled`] if a wait for a store was
+    /// stopped.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         // A wait for a store was stopped, which is no error of the store.
         if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {

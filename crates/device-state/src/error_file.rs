@@ -20,7 +20,7 @@ macro_rules! about_contents {
 }
 
 impl Error {
-    /// The file that the error is about, where it is known: the state, or one of its parts.
+    /// Returns the file that the error is about, where it is known: the state, or one of its parts.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -33,8 +33,8 @@ impl Error {
         }
     }
 
-    /// The error without the path, if that is the file it is about: for messages that begin with
-    /// the path. An error of the system keeps it.
+    /// Returns the error without the path, if that is the file it is about: for messages that begin
+    /// with the path. An error of the system keeps it.
     #[must_use]
     pub fn without_path(mut self, path: &Path) -> Self {
         if let Some(slot) = self.optional_path()
@@ -45,7 +45,7 @@ impl Error {
         self
     }
 
-    /// The error with the file that it is about, if it names none yet.
+    /// Returns the error with the file that it is about, if it names none yet.
     pub(crate) fn in_file(mut self, path: &Path) -> Self {
         if let Some(slot @ None) = self.optional_path() {
             *slot = Some(path.to_path_buf());
@@ -53,7 +53,8 @@ impl Error {
         self
     }
 
-    /// The path of an error about the contents of a file, which readers of bytes do not know.
+    /// Returns the path of an error about the contents of a file, which readers of bytes do not
+    /// know.
     fn optional_path(&mut self) -> Option<&mut Option<PathBuf>> {
         match self {
             about_contents!(path) => Some(path),

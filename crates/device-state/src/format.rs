@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A string: its length in bytes as u32, then UTF-8.
+    /// Returns a string: its length in bytes as u32, then UTF-8.
     pub(super) fn string(&mut self) -> Result<&'a str, Error> {
         let count = self.u32()? as usize;
         let bytes = self.take(count)?;
@@ -116,14 +116,14 @@ pub(super) fn length_u32(length: usize, what: &'static str) -> Result<u32, Error
     u32::try_from(length).map_err(|_| Error::TooLarge { what, found: length as u64 })
 }
 
-/// The little-endian u32 at `offset` of bytes whose length has been checked.
+/// Returns the little-endian u32 at `offset` of bytes whose length has been checked.
 #[inline]
 pub(super) fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     let found = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
     found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// The little-endian u64 at `offset` of bytes whose length has been checked.
+/// Returns the little-endian u64 at `offset` of bytes whose length has been checked.
 #[inline]
 pub(super) fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let found = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());

@@ -14,7 +14,7 @@ pub trait HostedDevice: Clone + Send + Sync + 'static {
     /// Memory of an array on this device.
     type Memory: HostedMemory<Device = Self>;
 
-    /// Id of the device in a state.
+    /// Returns the id of the device in a state.
     #[doc(hidden)]
     fn device_id(&self) -> DeviceId;
 }
@@ -26,8 +26,8 @@ pub trait HostedMemory: Memory + 'static {
     #[doc(hidden)]
     fn streams(all: &mut AllStreams) -> &mut Streams<Self>;
 
-    /// Description of the array by the device, if it knows type and shape and these differ from
-    /// `contents`.
+    /// Returns the description of the array by the device, if it knows type and shape and these
+    /// differ from `contents`.
     #[doc(hidden)]
     fn other_than(&self, contents: &Contents) -> Option<String>;
 }

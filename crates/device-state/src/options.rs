@@ -24,7 +24,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// A state for readers of these versions, synced, without metadata.
+    /// Creates a state for readers of these versions, synced, without metadata.
     pub fn new(versions: Versions) -> Self {
         Self {
             versions,
@@ -40,19 +40,19 @@ impl WriteOptions {
         }
     }
 
-    /// The versions at which the state is written.
+    /// Returns the versions at which the state is written.
     pub const fn versions(&self) -> Versions {
         self.versions
     }
 
-    /// Durability that the file has before it gets its name.
+    /// Returns the durability that the file has before it gets its name.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Durability of written files.
+    /// Returns the durability of written files.
     pub const fn durability(&self) -> Durability {
         self.durability
     }
@@ -64,27 +64,27 @@ impl WriteOptions {
         self
     }
 
-    /// Who listens, and who may stop the work.
+    /// Sets the monitor, which hears of progress and may stop the work.
     #[must_use]
     pub fn with_monitor(mut self, monitor: ProgressMonitor) -> Self {
         self.monitor = monitor;
         self
     }
 
-    /// Who listens, and who may stop the work.
+    /// Returns the monitor, which hears of progress and may stop the work.
     pub fn monitor(&self) -> ProgressMonitor {
         self.monitor.clone()
     }
 
-    /// Bytes under one checksum: a power of two from 64 to 2^24; others are rounded up to one.
-    /// Small chunks let a reader verify small parts.
+    /// Sets the number of bytes under one checksum: a power of two from 64 to 2^24; others are
+    /// rounded up to one. Small chunks let a reader verify small parts.
     #[must_use]
     pub fn with_chunk_bytes(mut self, bytes: u32) -> Self {
         self.chunk_bytes = bytes.clamp(64, 1 << 24).next_power_of_two();
         self
     }
 
-    /// Name and release of the program that writes, as readers will name it.
+    /// Returns the name and release of the program that writes, as readers will name it.
     #[must_use]
     pub fn with_producer_release(mut self, release: impl Into<String>) -> Self {
         self.producer_release = release.into();

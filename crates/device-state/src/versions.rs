@@ -34,34 +34,35 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Exactly these, for who owns the choice of both.
+    /// Creates a request for exactly these, for callers that choose both.
     pub const fn new(container: Version<DeviceState>, specs: Version<Ifrt>) -> Self {
         Self { container, specs }
     }
 
-    /// The newest of both lines, for builds as new as this one.
+    /// Returns the newest of both lines, for builds as new as this one.
     #[expect(clippy::disallowed_methods, reason = "the caller says that it wants the newest")]
     pub fn current() -> Self {
         Self::new(Version::current(), Version::current())
     }
 
-    /// The newest of each line that is at least four weeks old, for the builds of four weeks ago.
+    /// Returns the newest of each line that is at least four weeks old, for the builds of four
+    /// weeks ago.
     pub fn week_4_old() -> Self {
         Self::new(Week4OldVersionAccessor::get(), Week4OldVersionAccessor::get())
     }
 
-    /// The newest of each line that is at least `weeks` weeks old.
+    /// Returns the newest of each line that is at least `weeks` weeks old.
     pub fn weeks_old(weeks: u32) -> Self {
         Self::new(WeeksOldVersionAccessor::get(weeks), WeeksOldVersionAccessor::get(weeks))
     }
 
-    /// The oldest of each line that this build writes.
+    /// Returns the oldest of each line that this build writes.
     pub fn minimum() -> Self {
         Self::new(AnyVersionAccessor::minimum(), AnyVersionAccessor::minimum())
     }
 
-    /// Array specs at `specs`; nothing is said about the container, so it is written at its
-    /// default.
+    /// Creates a request for array specs at `specs`; nothing is said about the container, so it is
+    /// written at its default.
     ///
     /// For a reader that is known by its IFRT SerDes number alone, as one that was asked in a
     /// handshake of that line. A reader that is older than the container's current version needs
@@ -75,9 +76,9 @@ impl Versions {
         Self::new(DefaultVersionAccessor::get(), specs)
     }
 
-    /// The versions for a reader that is known by its IFRT SerDes number alone: array specs at
-    /// `specs`, the container as builds of the day on which that number came read it. Where there was
-    /// no container yet on that day it is the oldest that this build writes.
+    /// Returns the versions for a reader that is known by its IFRT SerDes number alone: array specs
+    /// at `specs`, the container as builds of the day on which that number came read it. Where
+    /// there was no container yet on that day it is the oldest that this build writes.
     ///
     /// A number that a person gives, such as `--serdes-version 4`, so moves both lines.
     ///
@@ -93,7 +94,7 @@ impl Versions {
         Self::new(of_day(specs.introduced()), specs)
     }
 
-    /// The default of each line, for who was told no version.
+    /// Returns the default of each line, for who was told no version.
     ///
     /// # Panics
     /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
@@ -103,7 +104,7 @@ impl Versions {
         Self::new(DefaultVersionAccessor::get(), DefaultVersionAccessor::get())
     }
 
-    /// The newest of each line that this build writes and a reader of these ranges reads.
+    /// Returns the newest of each line that this build writes and a reader of these ranges reads.
     ///
     /// # Errors
     /// If a line has none; the error names the line, and who must be upgraded.
@@ -114,7 +115,7 @@ impl Versions {
         Ok(Self::new(common(container)?, common(specs)?))
     }
 
-    /// The versions of these numbers, as data records them.
+    /// Returns the versions of these numbers, as data records them.
     ///
     /// # Errors
     /// If this build does not write one of them; the error names the line.
@@ -122,12 +123,12 @@ impl Versions {
         Ok(Self::new(AnyVersionAccessor::get(container)?, AnyVersionAccessor::get(specs)?))
     }
 
-    /// The version of the container: its header, index and trailer.
+    /// Returns the version of the container: its header, index and trailer.
     pub const fn container(self) -> Version<DeviceState> {
         self.container
     }
 
-    /// The version of the array specs.
+    /// Returns the version of the array specs.
     pub const fn specs(self) -> Version<Ifrt> {
         self.specs
     }
@@ -139,7 +140,8 @@ impl fmt::Display for Versions {
     }
 }
 
-/// The newest version of a line that was there on a day; the oldest that is written where none was.
+/// Returns the newest version of a line that was there on a day; the oldest that is written where
+/// none was.
 fn of_day<L: Line>(day: Date) -> Version<L> {
     WeeksOldVersionAccessor::get_on(0, day).unwrap_or_else(|_| AnyVersionAccessor::minimum())
 }

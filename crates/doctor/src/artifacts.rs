@@ -90,7 +90,7 @@ pub fn judge_safetensors(
     })
 }
 
-/// The element types of a safetensors file.
+/// Returns the element types of a safetensors file.
 fn types(path: &Path) -> Option<BTreeSet<String>> {
     let mut file = File::open(path).ok()?;
     let mut length = [0; 8];

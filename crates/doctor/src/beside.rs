@@ -24,7 +24,7 @@ pub struct InstalledPlugin {
 }
 
 impl InstalledPlugin {
-    /// The plug-in of a library that lies where its wheel puts it, as in
+    /// Returns the plug-in of a library that lies where its wheel puts it, as in
     /// `jax_plugins/xla_cuda12/xla_cuda_plugin.so`; `None` for any other place.
     #[must_use]
     pub fn of_library(library: &Path) -> Option<Self> {

@@ -53,7 +53,7 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// The tables of this build.
+    /// Returns the tables of this build.
     #[must_use]
     pub fn known() -> &'static Self {
         static KNOWN: OnceLock<Releases> = OnceLock::new();
@@ -121,31 +121,32 @@ impl Releases {
         Ok(known)
     }
 
-    /// The day of the tables, `YYYY-MM-DD`.
+    /// Returns the day of the tables, `YYYY-MM-DD`.
     #[must_use]
     pub fn as_of(&self) -> &str {
         &self.as_of
     }
 
-    /// The versions of a package that are known, oldest first.
+    /// Returns the versions of a package that are known, oldest first.
     pub fn versions(&self, package: &str) -> impl Iterator<Item = &Version> {
         self.of(package).iter().map(|release| &release.version)
     }
 
-    /// The known releases of a package, oldest first.
+    /// Returns the known releases of a package, oldest first.
     pub(crate) fn of(&self, package: &str) -> &[Release] {
         let package =
             if crate::names::TENSORFLOW.contains(&package) { "tensorflow" } else { package };
         self.packages.get(package).map_or(&[], Vec::as_slice)
     }
 
-    /// A release of a package; the local part of the version does not count.
+    /// Returns a release of a package; the local part of the version does not count.
     pub(crate) fn release(&self, package: &str, version: &Version) -> Option<&Release> {
         let version = version.clone().without_local();
         self.of(package).iter().find(|release| release.version == version)
     }
 
-    /// The newest release that satisfies a specifier; pre-releases only where nothing else does.
+    /// Returns the newest release that satisfies a specifier; pre-releases only where nothing else
+    /// does.
     pub(crate) fn newest(&self, package: &str, specifiers: &VersionSpecifiers) -> Option<&Release> {
         let fits = |release: &&Release| specifiers.contains(&release.version);
         let releases = self.of(package);
@@ -153,7 +154,7 @@ impl Releases {
         stable.clone().find(fits).or_else(|| releases.iter().rev().find(fits))
     }
 
-    /// The minor of PJRT of a package's release.
+    /// Returns the minor of PJRT of a package's release.
     pub(crate) fn pjrt_minor(&self, package: &str, version: &Version) -> Option<u32> {
         let version = version.clone().without_local();
         let listed = self.pjrt.get(package).and_then(|minors| {
@@ -168,7 +169,7 @@ impl Releases {
         listed.or_else(same_day)
     }
 
-    /// The version of cuDNN that a CUDA plug-in was built with.
+    /// Returns the version of cuDNN that a CUDA plug-in was built with.
     pub(crate) fn cudnn_of(&self, plugin: &str, version: &Version) -> Option<&Version> {
         let version = version.clone().without_local();
         let ranges = self.built_with.get(plugin)?;
@@ -177,7 +178,7 @@ impl Releases {
         Some(cudnn)
     }
 
-    /// The oldest driver of a major of CUDA.
+    /// Returns the oldest driver of a major of CUDA.
     pub(crate) fn driver_for(&self, cuda: u64) -> Option<&str> {
         self.drivers.iter().find(|(major, _)| *major == cuda).map(|(_, version)| version.as_str())
     }

@@ -25,7 +25,7 @@ pub fn diagnose(environment: &Environment, libraries: &dyn Libraries) -> Diagnos
     }
 }
 
-/// The components that were judged.
+/// Returns the components that were judged.
 fn components(environment: &Environment, libraries: &dyn Libraries) -> Vec<Component> {
     let known = Releases::known();
     let mut components = Vec::with_capacity(environment.packages.len());

@@ -22,7 +22,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word, as the JSON object has it.
+    /// Returns the word, as the JSON object has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The rule and the packages: two problems of the same key are one.
+    /// Returns the rule and the packages: two problems of the same key are one.
     pub(crate) fn key(&self) -> (Rule, BTreeSet<String>) {
         (self.rule, self.packages.iter().cloned().collect())
     }
@@ -141,7 +141,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The answer as a word.
+    /// Returns the answer as a word.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if !self.problems.is_empty() || (self.strict && !self.warnings.is_empty()) {

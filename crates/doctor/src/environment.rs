@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of the form, as the JSON object has it.
+    /// Returns the name of the form, as the JSON object has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,7 +88,8 @@ pub struct PluginModule {
 }
 
 impl PluginModule {
-    /// The name of the platform that the module registers, where the module's name tells it.
+    /// Returns the name of the platform that the module registers, where the module's name tells
+    /// it.
     #[must_use]
     pub fn platform(&self) -> Option<&'static str> {
         let last = self.module.rsplit('.').next().unwrap_or_default();
@@ -166,7 +167,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An environment without packages.
+    /// Creates an environment without packages.
     pub(crate) fn empty(label: String, kind: Kind, tool: Tool) -> Self {
         Self {
             label,
@@ -192,13 +193,13 @@ impl Environment {
         }
     }
 
-    /// A package by its normal name.
+    /// Returns a package by its normal name.
     #[must_use]
     pub fn package(&self, name: &str) -> Option<&Package> {
         self.packages.get(name)
     }
 
-    /// The package that is named, or for `tensorflow` any of its builds.
+    /// Returns the package that is named, or for `tensorflow` any of its builds.
     #[must_use]
     pub fn provider(&self, name: &str) -> Option<&Package> {
         if name == "tensorflow" {
@@ -213,7 +214,7 @@ impl Environment {
         self.kind != Kind::Lock
     }
 
-    /// The values of markers; those of Python 3.12 on Linux where nothing says otherwise.
+    /// Returns the values of markers; those of Python 3.12 on Linux where nothing says otherwise.
     pub(crate) fn markers(&self) -> Option<MarkerEnvironment> {
         let python = self.python.as_ref().or(self.assumed_python.as_ref());
         let (major, minor) = python.map_or((3, 12), crate::package::minor);

@@ -27,7 +27,7 @@ impl Misfit {
         Self { rule, found: String::new(), expected: String::new(), message: message.into() }
     }
 
-    /// The same with the found and the expected item.
+    /// Returns the same with the found and the expected item.
     #[must_use]
     pub fn with_values(self, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { found: found.into(), expected: expected.into(), ..self }
@@ -50,7 +50,8 @@ impl Comparison {
         Self { misfits: misfits.into_iter().collect(), unknown_minor: None }
     }
 
-    /// The same with the sentence for people about a version that is newer than the table of layouts.
+    /// Returns the same with the sentence for people about a version that is newer than the table
+    /// of layouts.
     #[must_use]
     pub fn with_unknown_minor(self, message: Option<String>) -> Self {
         Self { unknown_minor: message, ..self }
@@ -59,14 +60,14 @@ impl Comparison {
 
 /// Readers of plug-in libraries.
 pub trait Libraries {
-    /// The minor of the PJRT version that a library has; `None` where it cannot be read.
+    /// Returns the minor of the PJRT version that a library has; `None` where it cannot be read.
     fn pjrt_minor(&self, library: &Path) -> Option<u32>;
 
     /// Compares a library with a release of jaxlib; `None` where either is not known.
     fn compare(&self, library: &Path, jaxlib: &Version) -> Option<Comparison>;
 
-    /// The functions that a library needs and a release of TensorFlow does not export; `None` where
-    /// either is not known.
+    /// Returns the functions that a library needs and a release of TensorFlow does not export;
+    /// `None` where either is not known.
     fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>>;
 }
 

@@ -2,7 +2,7 @@
 
 use pep508_rs::PackageName;
 
-/// The normal form of a package's name; `None` for what is no name.
+/// Returns the normal form of a package's name; `None` for what is no name.
 pub(crate) fn normal(name: &str) -> Option<String> {
     PackageName::new(name.trim().to_owned()).ok().map(|name| name.to_string())
 }

@@ -57,7 +57,7 @@ pub struct Package {
 }
 
 impl Package {
-    /// A package of which only name and version are known.
+    /// Returns a package of which only name and version are known.
     pub(crate) fn named(name: String, version: Version) -> Self {
         Self {
             name,
@@ -79,7 +79,7 @@ impl Package {
         }
     }
 
-    /// The version without its local part, which comparisons leave out.
+    /// Returns the version without its local part, which comparisons leave out.
     pub(crate) fn public(&self) -> Version {
         self.version.clone().without_local()
     }

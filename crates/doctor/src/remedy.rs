@@ -73,8 +73,8 @@ pub(crate) fn breaks_nothing(
     apply(environment, changes).is_some_and(|changed| keys(&changed).is_subset(&keys(environment)))
 }
 
-/// The environment after changes, with what an installer brings along; `None` where a version that
-/// is asked for is not known.
+/// Returns the environment after changes, with what an installer brings along; `None` where a
+/// version that is asked for is not known.
 fn apply(environment: &Environment, changes: &[Change]) -> Option<Environment> {
     let mut changed = environment.clone();
     let mut asked = BTreeSet::new();
@@ -96,8 +96,8 @@ fn apply(environment: &Environment, changes: &[Change]) -> Option<Environment> {
     Some(changed)
 }
 
-/// The newest known release that satisfies a specifier; where no release of the package is known,
-/// the newest version that it names, or for `!=9.10.0.*` the one behind.
+/// Returns the newest known release that satisfies a specifier; where no release of the package is
+/// known, the newest version that it names, or for `!=9.10.0.*` the one behind.
 fn resolve(package: &str, specifiers: &VersionSpecifiers) -> Option<Version> {
     if let Some(release) = Releases::known().newest(package, specifiers) {
         return Some(release.version.clone());
@@ -197,7 +197,7 @@ fn is_cuda_plugin(name: &str) -> bool {
     name.starts_with("jax-cuda") && name.ends_with("-plugin")
 }
 
-/// The command that makes changes.
+/// Returns the command that makes changes.
 pub(crate) fn command(tool: Tool, changes: &[Change]) -> String {
     let removed: Vec<&str> = changes
         .iter()

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Diagnosis {
-    /// The object for programs.
+    /// Returns the object for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let environment = &self.environment;
@@ -86,7 +86,7 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// A warning that counts as a problem.
+/// Returns a warning that counts as a problem.
 fn of_warning(warning: &Warning) -> Value {
     json!({
         "rule": warning.rule.id(),

@@ -15,31 +15,31 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The id, for programs.
+            /// Returns the id, for programs.
             #[must_use]
             pub fn id(self) -> &'static str {
                 match self { $(Self::$variant => $id,)* }
             }
 
-            /// The condition under which the rule speaks.
+            /// Returns the condition under which the rule speaks.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// An environment of which the rule speaks.
+            /// Returns an environment of which the rule speaks.
             #[must_use]
             pub fn example(self) -> &'static str {
                 match self { $(Self::$variant => $example,)* }
             }
 
-            /// The rule with this id.
+            /// Returns the rule with this id.
             #[must_use]
             pub fn named(id: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|rule| rule.id() == id)
             }
 
-            /// The general advice.
+            /// Returns the general advice.
             #[must_use]
             pub fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }

@@ -13,7 +13,7 @@ use crate::{
 /// Components of one line.
 const IN_A_LINE: usize = 5;
 
-/// The groups in which components are told, by their place.
+/// Returns the groups in which components are told, by their place.
 fn group(name: &str) -> usize {
     let is_plugin = name.ends_with("-pjrt") || name.ends_with("-plugin");
     match name {
@@ -51,7 +51,7 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// The line about the environment itself.
+/// Returns the line about the environment itself.
 fn head(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let environment = &diagnosis.environment;
     let mut facts = Vec::new();
@@ -78,7 +78,7 @@ fn platform(environment: &Environment) -> Option<String> {
     Some(format!("{system} {machine}"))
 }
 
-/// A line a group of what fits.
+/// Returns a line a group of what fits.
 fn fitting(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let broken: Vec<&String> =
         diagnosis.problems.iter().flat_map(|problem| &problem.packages).collect();

@@ -4,14 +4,14 @@
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// The CRC-32C of `bytes`.
+/// Returns the CRC-32C of `bytes`.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
-/// The CRC-32C of two parts in a row: the first has the checksum `first`, and the second, which is
-/// `second_len` bytes long, has the checksum `second`.
+/// Returns the CRC-32C of two parts in a row: the first has the checksum `first`, and the second,
+/// which is `second_len` bytes long, has the checksum `second`.
 #[inline]
 pub fn combine(first: u32, second: u32, second_len: u64) -> u32 {
     let algorithm = CrcAlgorithm::Crc32Iscsi;
@@ -29,7 +29,7 @@ impl Default for Crc32c {
 }
 
 impl Crc32c {
-    /// The checksum of no bytes yet.
+    /// Creates the checksum of no bytes yet.
     #[inline]
     pub fn new() -> Self {
         Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
@@ -41,13 +41,13 @@ impl Crc32c {
         self.0.update(bytes);
     }
 
-    /// The checksum of all bytes so far.
+    /// Returns the checksum of all bytes so far.
     #[inline]
     pub fn value(&self) -> u32 {
         low_32(self.0.finalize())
     }
 
-    /// The checksum of all bytes so far; begins again with none.
+    /// Returns the checksum of all bytes so far; begins again with none.
     #[inline]
     pub fn take(&mut self) -> u32 {
         low_32(self.0.finalize_reset())

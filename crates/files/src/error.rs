@@ -21,7 +21,7 @@ impl Error {
         Self { action, path: path.to_path_buf(), source }
     }
 
-    /// A target that is none, with what is expected instead.
+    /// Returns a target that is none, with what is expected instead.
     pub(super) fn refused(action: &'static str, path: &Path, reason: &str) -> Self {
         Self::new(action, path, io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned()))
     }

@@ -29,7 +29,7 @@ struct Syncing {
 }
 
 impl FileSink {
-    /// A new file, to be synced at the end as `durability` says.
+    /// Creates a new file, to be synced at the end as `durability` says.
     pub fn new(file: File, durability: Durability) -> Self {
         Self { file, durability, waiting: 0, syncing: None }
     }

@@ -45,9 +45,9 @@ impl Partial {
         Err(Error::new("create", target, io::Error::other(reason)))
     }
 
-    /// The mode that a new file of this name gets, by the umask and by what the directory says:
-    /// that of one which is made, looked at and removed, since the umask of a process cannot be
-    /// read without changing it.
+    /// Returns the mode that a new file of this name gets, by the umask and by what the directory
+    /// says: that of one which is made, looked at and removed, since the umask of a process cannot
+    /// be read without changing it.
     #[cfg(unix)]
     pub(super) fn default_mode(place: &TargetPlace, target: &Path) -> Result<u32, Error> {
         use std::os::unix::fs::PermissionsExt;
@@ -66,7 +66,7 @@ impl Partial {
     }
 }
 
-/// A name that no partial file of the target has yet.
+/// Returns a name that no partial file of the target has yet.
 pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     let random = RandomState::new().hash_one(std::process::id());
     let mut path = PathBuf::new();
@@ -138,8 +138,8 @@ pub struct DeadPartial {
 }
 
 impl DeadPartial {
-    /// A partial file, if its owner is dead. A path that leads to no regular file is none: no saver
-    /// made it.
+    /// Returns a partial file, if its owner is dead. A path that leads to no regular file is none:
+    /// no saver made it.
     fn at(path: PathBuf) -> Option<Self> {
         let file = open_existing(&path).ok()?;
         file.try_lock().is_ok().then_some(Self { file, path })
@@ -155,8 +155,8 @@ impl DeadPartial {
     }
 }
 
-/// The partial files of the target of this name in a directory whose owners are dead, one open at a
-/// time. What cannot be listed has none.
+/// Returns the partial files of the target of this name in a directory whose owners are dead, one
+/// open at a time. What cannot be listed has none.
 pub fn dead_partials(
     directory: &Path,
     target: &OsStr,
@@ -171,7 +171,7 @@ pub fn dead_partials(
     })
 }
 
-/// Name of the target of a partial file; `None` if the name is none of a partial file.
+/// Returns the name of the target of a partial file; `None` if the name is none of a partial file.
 pub fn target_of(partial: &str) -> Option<&str> {
     named_in(partial.as_bytes()).and_then(|name| str::from_utf8(name).ok())
 }

@@ -21,8 +21,8 @@ pub(super) struct TargetPlace {
 }
 
 impl TargetPlace {
-    /// The place that `target` means. A link is replaced where it points, not where it stands, also
-    /// if nothing is there yet.
+    /// Returns the place that `target` means. A link is replaced where it points, not where it
+    /// stands, also if nothing is there yet.
     pub(super) fn of(target: &Path) -> Result<Self, Error> {
         use std::io::{
             self,
@@ -45,12 +45,12 @@ impl TargetPlace {
         Err(failed(io::Error::other("too many links lead to it")))
     }
 
-    /// The place where `target` itself stands, also if it is a link.
+    /// Returns the place where `target` itself stands, also if it is a link.
     pub(super) fn beside(target: &Path) -> Result<Self, Error> {
         Self::at(target, target)
     }
 
-    /// The place of a path, without following a link in it; `target` is for messages.
+    /// Returns the place of a path, without following a link in it; `target` is for messages.
     fn at(path: &Path, target: &Path) -> Result<Self, Error> {
         let failed = |error| Error::new("create", target, error);
         let refused = |action, reason| Err(Error::refused(action, target, reason));
@@ -69,21 +69,21 @@ impl TargetPlace {
         Ok(Self { name: name.to_owned(), directory })
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> PathBuf {
         self.directory.join(&self.name)
     }
 }
 
-/// True for directories whose entries are not files but references to open files: behind
+/// Returns true for directories whose entries are not files but references to open files: behind
 /// `/dev/stdout` may be any file, which the caller did not ask to replace. Shared memory
 /// (`/dev/shm`) is a place as any other.
 fn is_no_place(directory: &Path) -> bool {
     cfg!(unix) && (directory == Path::new("/dev") || directory.starts_with("/proc"))
 }
 
-/// Path of the file that [`Replacement::create`](super::Replacement::create) would write for
-/// `path`, or its absolute path if it cannot lie there.
+/// Returns the path of the file that [`Replacement::create`](super::Replacement::create) would
+/// write for `path`, or its absolute path if it cannot lie there.
 pub fn resolve(path: &Path) -> PathBuf {
     match TargetPlace::of(path) {
         Ok(place) => place.path(),

@@ -55,12 +55,12 @@ enum State {
 }
 
 impl<'a> Prefetch<'a> {
-    /// The only reader of the source.
+    /// Creates the only reader of the source.
     pub fn new(extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         Self::one_of(1, extents)
     }
 
-    /// One of `count` readers that share the memory.
+    /// Returns one of `count` readers that share the memory.
     pub fn one_of(count: usize, extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         let extents: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(extents);
         Self {
@@ -150,7 +150,7 @@ impl<'a> Prefetch<'a> {
         }
     }
 
-    /// True if these bytes are short and the last that are to be read.
+    /// Returns true if these bytes are short and the last that are to be read.
     fn is_short_rest(&mut self, bytes: &Range<u64>) -> bool {
         let is_short = bytes.end.saturating_sub(bytes.start) < SHORT_BYTES;
         if !is_short || self.rest.is_some() || !self.blocks.is_empty() {
@@ -164,7 +164,7 @@ impl<'a> Prefetch<'a> {
         true
     }
 
-    /// The next extents, as far as they lie close together and one block holds them.
+    /// Returns the next extents, as far as they lie close together and one block holds them.
     fn next_block(&mut self, available: u64) -> Option<Range<u64>> {
         // Blocks of one size: a little room is no reason for a little block.
         let longest = (self.most_bytes / MOST_BLOCKS as u64).clamp(LEAST_BYTES, BLOCK_BYTES);

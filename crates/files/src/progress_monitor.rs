@@ -51,7 +51,7 @@ pub struct ProgressMonitor {
 }
 
 impl ProgressMonitor {
-    /// A monitor without a listener, not cancelled.
+    /// Creates a monitor without a listener, not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,7 +69,7 @@ impl ProgressMonitor {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// True if the work was cancelled.
+    /// Returns true if the work was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

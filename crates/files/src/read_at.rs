@@ -20,7 +20,7 @@ use super::Stamp;
 
 /// A sequence of bytes of known length that can be read from any position.
 pub trait ReadAt: Send + Sync {
-    /// The length in bytes.
+    /// Returns the length in bytes.
     ///
     /// # Errors
     /// If the system does not tell it.
@@ -60,8 +60,8 @@ pub trait ReadAt: Send + Sync {
         None
     }
 
-    /// True if [`begin_read`](Self::begin_read) begins reads, so that announcing reads early is
-    /// worth it.
+    /// Returns true if [`begin_read`](Self::begin_read) begins reads, so that announcing reads
+    /// early is worth it.
     fn answers_late(&self) -> bool {
         false
     }
@@ -125,8 +125,8 @@ pub fn read_up_to<'b>(
 /// Bytes that are asked for at a time where memory is taken for what arrives.
 const ARRIVING_STEP: u64 = 16 << 20;
 
-/// The `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of holes,
-/// or a server, may say of itself that it is longer than all memory.
+/// Returns the `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of
+/// holes, or a server, may say of itself that it is longer than all memory.
 ///
 /// # Errors
 /// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.

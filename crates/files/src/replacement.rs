@@ -69,7 +69,7 @@ impl Replacement {
         Self::begin(target, place, Links::Replaced)
     }
 
-    /// As [`create_beside`](Self::create_beside), for a target of which dead savers may have left
+    /// Like [`create_beside`](Self::create_beside), for a target of which dead savers may have left
     /// what the caller [looks at](super::dead_partials) before it is removed.
     pub fn create_beside_leftovers(target: &Path) -> Result<Self, Error> {
         let place = TargetPlace::beside(target)?;
@@ -91,7 +91,7 @@ impl Replacement {
         })
     }
 
-    /// Another file for the same target: one of several that belong together.
+    /// Returns another file for the same target: one of several that belong together.
     pub fn another(&self) -> Result<Self, Error> {
         Ok(Self {
             partial: Partial::create(&self.place, &self.target)?,
@@ -120,17 +120,17 @@ impl Replacement {
         self
     }
 
-    /// The open file.
+    /// Returns the open file.
     pub fn file(&self) -> &File {
         &self.partial.file
     }
 
-    /// Path of the open file until the end.
+    /// Returns the path of the open file until the end.
     pub fn partial(&self) -> &Path {
         &self.partial.path
     }
 
-    /// The directory in which the target appears: absolute, without links.
+    /// Returns the directory in which the target appears: absolute, without links.
     pub fn directory(&self) -> &Path {
         &self.place.directory
     }
@@ -149,7 +149,7 @@ impl Replacement {
         Ok(())
     }
 
-    /// Another name for the target, in the same directory.
+    /// Returns another name for the target, in the same directory.
     pub fn named(mut self, name: &std::ffi::OsStr) -> Self {
         self.place.name = name.to_owned();
         self.target.set_file_name(name);

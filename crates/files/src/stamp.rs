@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 pub struct Stamp(Arc<str>);
 
 impl Stamp {
-    /// A stamp of these words.
+    /// Creates a stamp of these words.
     pub fn new(words: impl Into<Arc<str>>) -> Self {
         Self(words.into())
     }

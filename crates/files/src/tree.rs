@@ -19,8 +19,8 @@ pub trait Files: Send + Sync + fmt::Debug {
     /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// As [`open`](Self::open), of the file that is at a path now, whatever was seen of it before.
-    /// As `open` by default, for files of which nothing is remembered.
+    /// Like [`open`](Self::open), of the file that is at a path now, whatever was seen of it
+    /// before. As `open` by default, for files of which nothing is remembered.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -46,14 +46,14 @@ pub enum EntryKind {
 /// This trait takes a path as text: one implementation may read an address in it, another the name
 /// of a file.
 pub trait Tree: Files {
-    /// Kind of the entry at a path, links followed.
+    /// Returns the kind of the entry at a path, links followed.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is none, or the system's error.
     fn look(&self, path: &Path) -> io::Result<EntryKind>;
 
-    /// Kind of a directory's entry itself: [`EntryKind::Other`] for a link. Where there are no
-    /// links, the default, it is the same as [`look`](Self::look).
+    /// Returns the kind of a directory's entry itself: [`EntryKind::Other`] for a link. Where there
+    /// are no links, the default, it is the same as [`look`](Self::look).
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -61,23 +61,23 @@ pub trait Tree: Files {
         self.look(path)
     }
 
-    /// The entries of a directory, in no order.
+    /// Returns the entries of a directory, in no order.
     ///
     /// # Errors
     /// If the path leads to no directory, or it cannot be listed.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// True if the path is one of the system's own file system. `false` by default.
+    /// Returns true if the path is one of the system's own file system. `false` by default.
     fn is_of_system(&self, _path: &Path) -> bool {
         false
     }
 
-    /// Name of a path in messages, without secrets. The path by default.
+    /// Returns the name of a path in messages, without secrets. The path by default.
     fn name(&self, path: &Path) -> String {
         path.to_string_lossy().into_owned()
     }
 
-    /// True if there is a file at the path.
+    /// Returns true if there is a file at the path.
     fn has_file(&self, path: &Path) -> bool {
         matches!(self.look(path), Ok(EntryKind::File))
     }

@@ -116,7 +116,7 @@ const TABLE: [(DataType, i32, &str, u64, usize); 33] = [
 ];
 
 impl DataType {
-    /// Every type that TensorFlow 2.21 knows, by its number.
+    /// Returns every type that TensorFlow 2.21 knows, by its number.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.0)
     }
@@ -126,41 +126,41 @@ impl DataType {
         TABLE.get(self as usize).unwrap_or(&TABLE[0])
     }
 
-    /// The type with `number`; `None` for 0, for reference types (above 100) and for numbers of
-    /// later releases.
+    /// Returns the type with `number`; `None` for 0, for reference types (above 100) and for
+    /// numbers of later releases.
     #[must_use]
     pub fn from_number(number: i32) -> Option<Self> {
         let row = TABLE.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
         Some(row.0)
     }
 
-    /// The number in TensorFlow's messages.
+    /// Returns the number in TensorFlow's messages.
     #[must_use]
     pub fn number(self) -> i32 {
         self.row().1
     }
 
-    /// TensorFlow's name in Python (`float32`, `bfloat16`).
+    /// Returns TensorFlow's name in Python (`float32`, `bfloat16`).
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().2
     }
 
-    /// The type with TensorFlow's `name`.
+    /// Returns the type with TensorFlow's `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.2 == name).map(|row| row.0)
     }
 
-    /// Bytes that an element takes in a bundle; types below a byte take one. `None` for strings,
-    /// variants and resources.
+    /// Returns the bytes that an element takes in a bundle; types below a byte take one. `None` for
+    /// strings, variants and resources.
     #[must_use]
     pub fn element_size(self) -> Option<u64> {
         Some(self.row().3).filter(|size| *size > 0)
     }
 
-    /// Bytes of the unit that is stored in the byte order of the writer: half an element for
-    /// complex numbers.
+    /// Returns the number of bytes of the unit that is stored in the byte order of the writer: half
+    /// an element for complex numbers.
     #[must_use]
     pub fn swap_unit(self) -> usize {
         self.row().4

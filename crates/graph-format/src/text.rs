@@ -33,7 +33,7 @@ pub fn scan(
     parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.run()
 }
 
-/// As [`scan`], and takes what Python's `text_format.Merge` takes: a singular field may be given
+/// Like [`scan`], and takes what Python's `text_format.Merge` takes: a singular field may be given
 /// several times, and the visitor hears of each value.
 pub fn merge(
     source: &(impl ReadAt + ?Sized),

@@ -4,7 +4,7 @@
 //! more for its end, which branch prediction misses, than for its work. Knows nothing of what the
 //! texts are for.
 
-/// Every byte of a word.
+/// Returns every byte of a word.
 const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
@@ -28,8 +28,8 @@ fn words(text: &[u8], filler: u8, mut see: impl FnMut(u64)) {
     }
 }
 
-/// The highest bit of every byte that is at least `low` and at most `high`, where all bytes are
-/// below 128.
+/// Returns the highest bit of every byte that is at least `low` and at most `high`, where all bytes
+/// are below 128.
 #[inline]
 const fn within(word: u64, low: u8, high: u8) -> u64 {
     (word + each(0x80 - low)) & !(word + each(0x7f - high)) & HIGH

@@ -61,7 +61,7 @@ pub enum DeprecationListError {
 }
 
 impl DeprecationListError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -88,13 +88,13 @@ fn operation(entry: &serde_json::Value) -> Option<DeprecatedOperation> {
 }
 
 impl DeprecatedOperations {
-    /// The 63 operations that TensorFlow 2.12 to 2.21 refuse, measured one by one.
+    /// Returns the 63 operations that TensorFlow 2.12 to 2.21 refuse, measured one by one.
     #[must_use]
     pub fn tensorflow() -> &'static Self {
         &TENSORFLOW
     }
 
-    /// A list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement":
+    /// Returns a list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement":
     /// "TopKV2"}]}`; other fields are ignored.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl DeprecatedOperations {
         Ok(Self::default().with(operations?))
     }
 
-    /// The list with more operations; one of the same name replaces the one that was there.
+    /// Returns the list with more operations; one of the same name replaces the one that was there.
     #[must_use]
     pub fn with(mut self, operations: impl IntoIterator<Item = DeprecatedOperation>) -> Self {
         self.lengths.resize(256, 0);
@@ -138,19 +138,19 @@ impl DeprecatedOperations {
         self
     }
 
-    /// The operation with this name, if it is on the list.
+    /// Returns the operation with this name, if it is on the list.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&DeprecatedOperation> {
         self.entries.get(self.position(name.as_bytes())?)
     }
 
-    /// The whole list.
+    /// Returns the whole list.
     #[must_use]
     pub fn entries(&self) -> &[DeprecatedOperation] {
         &self.entries
     }
 
-    /// The operation with this name, and where it is in the list.
+    /// Returns the operation with this name, and where it is in the list.
     pub fn find_entry(&self, name: &[u8]) -> Option<(u32, &DeprecatedOperation)> {
         let position = self.position(name)?;
         Some((u32::try_from(position).ok()?, self.entries.get(position)?))

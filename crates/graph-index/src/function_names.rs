@@ -133,18 +133,18 @@ impl FunctionNames {
         self.functions.len() == 0
     }
 
-    /// The hash that stands for the function of this name, if there is one.
+    /// Returns the hash that stands for the function of this name, if there is one.
     pub fn find(&self, name: &[u8]) -> Option<u64> {
         Some(self.hash(name)).filter(|hash| self.functions.position(*hash).is_some())
     }
 
-    /// The function that a hash stands for.
+    /// Returns the function that a hash stands for.
     pub fn get(&self, hash: u64) -> Option<LibraryFunction> {
         Some(self.functions.get(self.functions.position(hash)?)?.1)
     }
 
-    /// The functions, each name once, with the hashes that stand for them; in the order of the
-    /// library.
+    /// Returns the functions, each name once, with the hashes that stand for them; in the order of
+    /// the library.
     pub fn iter(&self) -> impl Iterator<Item = (u64, LibraryFunction)> + '_ {
         (0..self.places()).filter_map(|position| self.at(position))
     }
@@ -154,18 +154,18 @@ impl FunctionNames {
         self.functions.len()
     }
 
-    /// The function at a position in the order of the library, with its hash; `None` where its name
-    /// is too long to be told from others.
+    /// Returns the function at a position in the order of the library, with its hash; `None` where
+    /// its name is too long to be told from others.
     pub fn at(&self, position: usize) -> Option<(u64, LibraryFunction)> {
         self.functions.get(position)
     }
 
-    /// The position of the function that a hash stands for.
+    /// Returns the position of the function that a hash stands for.
     pub fn position(&self, hash: u64) -> Option<usize> {
         self.functions.position(hash)
     }
 
-    /// The position of the first function of a name that begins at this byte.
+    /// Returns the position of the first function of a name that begins at this byte.
     pub fn position_at(&self, start: u64) -> Option<usize> {
         self.functions.position_at(start)
     }
@@ -175,7 +175,7 @@ impl FunctionNames {
         self.repeated
     }
 
-    /// A hash of another name, which says as little as those of functions do.
+    /// Returns a hash of another name, which says as little as those of functions do.
     pub fn hash_of(&self, name: &mut dyn Iterator<Item = u8>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         name.for_each(|byte| hasher.write_u8(byte));

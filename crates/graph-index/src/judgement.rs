@@ -21,7 +21,7 @@ impl Loader {
     /// Every loader.
     pub const ALL: &'static [Self] = &[Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
 
-    /// Its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
+    /// Returns its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Judgement {
         }
     }
 
-    /// The first diagnostic that this loader finds; `None` if it loads the graph.
+    /// Returns the first diagnostic that this loader finds; `None` if it loads the graph.
     #[must_use]
     pub fn diagnostic(&self, loader: Loader) -> Option<&ImportDiagnostic> {
         self.verdict(loader).diagnostic.as_ref()

@@ -47,7 +47,7 @@ impl Default for NodeAttributes {
 }
 
 impl NodeAttributes {
-    /// The attributes of the node at `place`, which an earlier walk went through.
+    /// Returns the attributes of the node at `place`, which an earlier walk went through.
     pub fn read(
         &mut self,
         source: Source<'_>,
@@ -102,7 +102,7 @@ mod tests {
         field(5, &[field(1, key.as_bytes()), field(2, value)].concat())
     }
 
-    /// An attribute `value` with a tensor of one byte.
+    /// Returns an attribute `value` with a tensor of one byte.
     fn tensor(content: u8) -> Vec<u8> {
         attribute(
             "value",

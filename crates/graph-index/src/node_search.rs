@@ -22,18 +22,18 @@ use crate::{
 
 /// Receives the nodes and functions of a meta graph in the order of the file.
 pub trait Search {
-    /// True if nodes are searched for.
+    /// Returns true if nodes are searched for.
     fn wants_nodes(&self) -> bool;
 
     /// A node outside of functions.
     fn node(&mut self, name: &[u8], operation: &[u8], place: Extent);
 
-    /// True if functions are searched for.
+    /// Returns true if functions are searched for.
     fn wants_functions(&self) -> bool {
         false
     }
 
-    /// A function of the library.
+    /// Returns a function of the library.
     fn function(&mut self, _name: &[u8], _place: Extent) {}
 }
 
@@ -59,8 +59,8 @@ pub fn walk(
     source.walk(&mut visitor)
 }
 
-/// The name and the operation of a node, if all of its fields are short ones; of each field the
-/// last one counts. An earlier walk has checked that the bytes are those of a node.
+/// Returns the name and the operation of a node, if all of its fields are short ones; of each field
+/// the last one counts. An earlier walk has checked that the bytes are those of a node.
 fn name_and_operation(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const LENGTH_DELIMITED: u8 = 2;
     const NAME: u8 = (node_def::NAME as u8) << 3 | LENGTH_DELIMITED;

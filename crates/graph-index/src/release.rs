@@ -14,13 +14,13 @@ use crate::ops::{Operation, Registry};
 pub struct ReleaseId(usize);
 
 impl ReleaseId {
-    /// The release that comes before it in the list, unless it is the first.
+    /// Returns the release that comes before it in the list, unless it is the first.
     pub fn before(self) -> Option<Self> {
         self.0.checked_sub(1).map(Self)
     }
 }
 
-/// The value at the position of a release.
+/// Returns the value at the position of a release.
 #[expect(clippy::indexing_slicing, reason = "ids and lists come from the same releases")]
 fn at<T>(values: &[T], ReleaseId(position): ReleaseId) -> &T {
     &values[position]
@@ -34,38 +34,38 @@ impl<'a> Releases<'a> {
     /// No release: nothing that depends on operations is judged.
     pub const NONE: Self = Self(&[]);
 
-    /// The releases whose operations these are.
+    /// Creates the releases whose operations these are.
     pub fn new(registries: &'a [Registry]) -> Self {
         Self(registries)
     }
 
-    /// True if there are none.
+    /// Returns true if there are none.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The releases, in their order.
+    /// Returns the releases, in their order.
     pub fn ids(self) -> impl DoubleEndedIterator<Item = ReleaseId> {
         (0..self.0.len()).map(ReleaseId)
     }
 
-    /// The releases with their operations, in their order.
+    /// Returns the releases with their operations, in their order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (ReleaseId, &'a Registry)> {
         let ids = self.0.iter().enumerate();
         ids.map(|(position, registry)| (ReleaseId(position), registry))
     }
 
-    /// The operations of a release.
+    /// Returns the operations of a release.
     pub fn registry(self, release: ReleaseId) -> &'a Registry {
         at(self.0, release)
     }
 
-    /// The value that `value` gives for each release.
+    /// Returns the value that `value` gives for each release.
     pub fn map<T>(self, mut value: impl FnMut(ReleaseId, &'a Registry) -> T) -> PerRelease<T> {
         PerRelease(self.iter().map(|(release, registry)| value(release, registry)).collect())
     }
 
-    /// The value that `value` gives for each release, up to the first error.
+    /// Returns the value that `value` gives for each release, up to the first error.
     pub fn try_map<T, E>(
         self,
         mut value: impl FnMut(ReleaseId, &'a Registry) -> Result<T, E>,
@@ -74,12 +74,13 @@ impl<'a> Releases<'a> {
         values.collect::<Result<_, E>>().map(PerRelease)
     }
 
-    /// One value for every release.
+    /// Returns one value for every release.
     pub fn all<T: Clone>(self, value: T) -> PerRelease<T> {
         PerRelease(vec![value; self.0.len()].into())
     }
 
-    /// The operation of this name in each release; the built-in operations are searched once.
+    /// Returns the operation of this name in each release; the built-in operations are searched
+    /// once.
     pub fn operations(self, name: &str) -> PerRelease<Option<Operation<'a>>> {
         PerRelease(Registry::operation_in_each(self.0, name).collect())
     }
@@ -92,17 +93,17 @@ impl<'a> Releases<'a> {
 pub struct PerRelease<T>(Box<[T]>);
 
 impl<T> PerRelease<T> {
-    /// The values with their releases.
+    /// Returns the values with their releases.
     pub fn iter(&self) -> impl Iterator<Item = (ReleaseId, &T)> {
         self.0.iter().enumerate().map(|(position, value)| (ReleaseId(position), value))
     }
 
-    /// The values with their releases, to be changed.
+    /// Returns the values with their releases, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (ReleaseId, &mut T)> {
         self.0.iter_mut().enumerate().map(|(position, value)| (ReleaseId(position), value))
     }
 
-    /// The values in the order of the releases.
+    /// Returns the values in the order of the releases.
     pub fn values(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
@@ -129,7 +130,7 @@ impl<T> PerRelease<T> {
         PerRelease(self.0.into_iter().zip(other.0).collect())
     }
 
-    /// The values alone, in the order of the releases.
+    /// Returns the values alone, in the order of the releases.
     pub fn into_vec(self) -> Vec<T> {
         self.0.into_vec()
     }

@@ -34,7 +34,7 @@ pub fn is_partitioned_call(operation: &[u8]) -> bool {
 /// Bytes of a name that are kept for messages.
 pub const SHOWN_NAME: usize = 256;
 
-/// A name for messages, cut to a bearable length.
+/// Returns a name for messages, cut to a bearable length.
 pub fn shown(name: &[u8]) -> String {
     let kept = name.get(..SHOWN_NAME).unwrap_or(name);
     String::from_utf8_lossy(kept).into_owned()
@@ -76,7 +76,7 @@ pub fn is_body_name(name: &[u8]) -> bool {
     }
 }
 
-/// The node that an input names: `name`, `name:3` or `^name`.
+/// Returns the node that an input names: `name`, `name:3` or `^name`.
 #[inline]
 pub fn input_node(input: &[u8]) -> &[u8] {
     input_node_seen(input, characters::seen(input))
@@ -116,7 +116,7 @@ impl Output {
     /// A number below that: no node has such an output.
     const NOWHERE: Self = Self(-3);
 
-    /// The output that `input` names, whose node is `name` ([`input_node`]).
+    /// Returns the output that `input` names, whose node is `name` ([`input_node`]).
     #[inline]
     pub fn of(input: &[u8], name: &[u8]) -> Self {
         match input.strip_prefix(name) {
@@ -140,7 +140,7 @@ impl Output {
         self != Self::CONTROL && self != Self::MINUS_ONE
     }
 
-    /// Its number, if it is one of data that a node can have.
+    /// Returns its number, if it is one of data that a node can have.
     #[inline]
     pub fn number(self) -> Option<u32> {
         u32::try_from(self.0).ok()

@@ -62,7 +62,7 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -73,7 +73,8 @@ impl GraphError {
 }
 
 impl GraphError {
-    /// The error for a node that is not where an earlier walk has found it: the file was changed.
+    /// Returns the error for a node that is not where an earlier walk has found it: the file was
+    /// changed.
     #[doc(hidden)]
     #[must_use]
     pub fn moved_node() -> Self {
@@ -128,7 +129,7 @@ impl MetaGraphSelector {
         self.is_wanted()
     }
 
-    /// True if the walk is in the wanted meta graph.
+    /// Returns true if the walk is in the wanted meta graph.
     pub fn is_wanted(&self) -> bool {
         !self.has_many || self.entered == self.wanted + 1
     }
@@ -150,12 +151,12 @@ impl<'s> Source<'s> {
         Self { bytes, message, form }
     }
 
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub fn size(self) -> Result<u64, GraphError> {
         Ok(self.bytes.size()?)
     }
 
-    /// The outermost message.
+    /// Returns the outermost message.
     pub fn message(self) -> MessageId {
         self.message.id()
     }

@@ -38,7 +38,7 @@ impl Block {
         self.start
     }
 
-    /// Bytes that it has, at least what was asked for.
+    /// Returns the bytes that it has, at least what was asked for.
     pub(crate) fn size(&self) -> usize {
         self.layout.size()
     }
@@ -56,7 +56,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// An empty store that keeps at most that many bytes waiting.
+    /// Creates an empty store that keeps at most that many bytes waiting.
     pub(crate) fn new(most_free_bytes: usize) -> Self {
         Self { free: BTreeMap::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0, most_free_bytes }
     }
@@ -66,13 +66,13 @@ impl Blocks {
         self.used_bytes + self.free_bytes
     }
 
-    /// The largest waiting block, in bytes.
+    /// Returns the largest waiting block, in bytes.
     pub(crate) fn largest_free(&self) -> usize {
         self.free.last_key_value().map_or(0, |(size, _)| *size)
     }
 
-    /// A block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if the
-    /// system has none. Its bytes are whatever they were before.
+    /// Returns a block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if
+    /// the system has none. Its bytes are whatever they were before.
     pub(crate) fn take(&mut self, size: usize, alignment: usize) -> Option<Block> {
         let layout = class(size, alignment)?;
         let waiting = self.free.get_mut(&layout.size()).and_then(|blocks| {
@@ -139,8 +139,8 @@ impl Drop for Blocks {
     }
 }
 
-/// Size and alignment of the block for a request. Sizes of large blocks have four bits of
-/// precision, so that blocks of about one size stand in for each other; the surplus is never
+/// Returns the size and alignment of the block for a request. Sizes of large blocks have four bits
+/// of precision, so that blocks of about one size stand in for each other; the surplus is never
 /// touched, and so costs addresses only.
 fn class(size: usize, alignment: usize) -> Option<Layout> {
     let size = size.max(1);

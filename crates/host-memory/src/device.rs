@@ -30,7 +30,7 @@ impl HostDevice {
     }
 }
 
-/// The size of memory that is in the process, and so is no larger than its address space.
+/// Returns the size of memory that is in the process, and so is no larger than its address space.
 fn length(memory: &DeviceMemory) -> Result<usize> {
     usize::try_from(memory.size())
         .map_err(|_| Status::invalid_argument("more bytes than an address space has"))

@@ -60,7 +60,7 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// A platform of that name (see [`NAME`]).
+    /// Creates a platform of that name (see [`NAME`]).
     #[must_use]
     pub fn new(name: &'static str, options: Options) -> Self {
         // Devices that were not told how much memory they have, and the pinned memory of all, share
@@ -72,8 +72,8 @@ impl HostMemory {
         Self { name, options, counters: Arc::default(), pools }
     }
 
-    /// A platform with the options of the environment variable `SERDES_HOST_PLUGIN`, for a shared
-    /// library.
+    /// Returns a platform with the options of the environment variable `SERDES_HOST_PLUGIN`, for a
+    /// shared library.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if they are not understood.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 /// Assumed memory in bytes of a machine that does not give its amount.
 const UNKNOWN: u64 = 8 << 30;
 
-/// Bytes that the process can still take without being refused or ended for it: what the machine
-/// has available, and no more than what is left of the limits of the process's control groups (both
-/// versions) and of its address space.
+/// Returns the bytes that the process can still take without being refused or ended for it: what
+/// the machine has available, and no more than what is left of the limits of the process's control
+/// groups (both versions) and of its address space.
 ///
 /// It is a moment's number, of `/proc` and `/sys`; where they say nothing, it is 8 GiB.
 #[must_use]
@@ -25,7 +25,7 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// The number of a line `NAME: N kB`, in bytes.
+/// Returns the number of a line `NAME: N kB`, in bytes.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -48,8 +48,8 @@ fn control_groups() -> Option<u64> {
 /// The names of the files with a group's limit and use.
 type Names = [&'static str; 2];
 
-/// A line of `/proc/self/cgroup`: the folder of all groups, the group's path there, and the names
-/// of its files.
+/// Returns a line of `/proc/self/cgroup`: the folder of all groups, the group's path there, and the
+/// names of its files.
 fn group(line: &str) -> Option<(&'static Path, &Path, Names)> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, Path::new(parts.next()?));

@@ -84,7 +84,7 @@ impl Arena {
         }
     }
 
-    /// Memory of `size` bytes, unless that is more than what is left.
+    /// Returns the memory of `size` bytes, unless that is more than what is left.
     fn allocate(&mut self, size: u64, alignment: u64) -> Option<NonNull<c_void>> {
         let in_use = self.stats.bytes_in_use.checked_add(size)?;
         let (bytes, alignment) = (usize::try_from(size).ok()?, usize::try_from(alignment).ok()?);
@@ -139,8 +139,8 @@ fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
 }
 
 impl Pool {
-    /// A device with that much memory, in bytes, or as much as the machine has left. Its host
-    /// memory is always the machine's.
+    /// Creates a device with that much memory, in bytes, or as much as the machine has left. Its
+    /// host memory is always the machine's.
     pub(crate) fn new(limit: Option<u64>, machine: Arc<Ledger>) -> Self {
         let own = limit.map_or_else(|| Arc::clone(&machine), |limit| Arc::new(Ledger::new(limit)));
         Self {

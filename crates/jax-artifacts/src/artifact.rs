@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name, for programs.
+    /// Returns the name, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl<'a> Artifact<'a> {
         Self { kind, bytes, modules }
     }
 
-    /// The kind of the file.
+    /// Returns the kind of the file.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -144,14 +144,14 @@ impl<'a> Artifact<'a> {
         Judgement { release, verdict, reasons, warnings }
     }
 
-    /// The judged releases that read the file, the oldest first.
+    /// Returns the judged releases that read the file, the oldest first.
     #[must_use]
     pub fn accepting(&self, options: &Options) -> Vec<&'static Release> {
         let judged = releases().iter().filter(|release| release.is_judged());
         judged.filter(|release| self.findings(release, options, 0).is_accepted()).collect()
     }
 
-    /// The findings of a release in the file, or in a derivative in it.
+    /// Returns the findings of a release in the file, or in a derivative in it.
     fn findings(&self, release: &Release, options: &Options, level: usize) -> Findings {
         let mut findings = Findings::default();
         if self.kind == Kind::JaxExport {
@@ -208,7 +208,7 @@ impl<'a> Artifact<'a> {
         reasons
     }
 
-    /// The remedy for something that came with a version of StableHLO.
+    /// Returns the remedy for something that came with a version of StableHLO.
     fn remedy_of_new(&self, since: StableHlo, release: &Release, loads: &str) -> String {
         let again = match self.kind {
             Kind::StableHlo => format!(
@@ -320,14 +320,14 @@ impl<'a> Artifact<'a> {
 }
 
 impl Exported {
-    /// True if the function may be called on a platform.
+    /// Returns true if the function may be called on a platform.
     fn allows(&self, platform: &str) -> bool {
         let is_unchecked = self.disabled_checks.contains(&exported::DisabledCheck::Platform);
         is_unchecked || self.platforms.iter().any(|known| known == platform)
     }
 
-    /// The releases of which the fields of the file are, the oldest and the newest; what wrote its
-    /// version says it itself.
+    /// Returns the releases of which the fields of the file are, the oldest and the newest; what
+    /// wrote its version says it itself.
     pub(crate) fn makers(&self) -> Option<(&'static Release, &'static Release)> {
         if let Some(version) = &self.jax_version {
             return Release::find(version).map(|release| (release, release));
@@ -397,7 +397,7 @@ fn remedy_of(rule: Rule, found: &str, release: &Release, loads: &str) -> String 
     }
 }
 
-/// True if jax promises to keep a target of custom calls for six months.
+/// Returns true if jax promises to keep a target of custom calls for six months.
 fn is_promised(target: &str) -> bool {
     const PREFIXES: [&str; 7] =
         ["lapack_", "cu_", "cusolver_", "cusparse_", "hip_", "hipsolver_", "stablehlo.dynamic_"];

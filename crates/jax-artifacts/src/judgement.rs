@@ -73,7 +73,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// True if the release reads the file.
+    /// Returns true if the release reads the file.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.verdict == Verdict::Acceptable
@@ -89,29 +89,29 @@ pub struct Options {
 }
 
 impl Options {
-    /// A program that has nothing of its own.
+    /// Creates a program that has nothing of its own.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A program that registers these types of nodes before it deserializes, by the names under
-    /// which they are serialized.
+    /// Returns a program that registers these types of nodes before it deserializes, by the names
+    /// under which they are serialized.
     #[must_use]
     pub fn with_custom_nodes(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.custom_nodes.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// A program with `jax_export_deserialize_expired_versions` on.
+    /// Returns a program with `jax_export_deserialize_expired_versions` on.
     #[must_use]
     pub fn with_expired_versions(mut self) -> Self {
         self.takes_expired = true;
         self
     }
 
-    /// A program that calls the function on this platform: `cpu`, `cuda`, `rocm` or `tpu`. A
-    /// function for other platforms is warned about.
+    /// Returns a program that calls the function on this platform: `cpu`, `cuda`, `rocm` or `tpu`.
+    /// A function for other platforms is warned about.
     #[must_use]
     pub fn with_platform(mut self, platform: impl Into<String>) -> Self {
         self.platform = Some(platform.into());

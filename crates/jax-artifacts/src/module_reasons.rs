@@ -26,8 +26,8 @@ pub(crate) struct Need {
 /// The version since when custom calls give futures.
 const FUTURES_OF_CUSTOM_CALLS: StableHlo = StableHlo::new(1, 17, 0);
 
-/// The parts of a module that a release does not accept. `has_all_dialects` is true if the reader
-/// knows all dialects, and not only those that JAX writes.
+/// Returns the parts of a module that a release does not accept. `has_all_dialects` is true if the
+/// reader knows all dialects, and not only those that JAX writes.
 pub(crate) fn needs(module: &Module, release: &Release, has_all_dialects: bool) -> Vec<Need> {
     let mut needs = Vec::new();
     if module.is_too_new {

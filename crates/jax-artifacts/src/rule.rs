@@ -46,7 +46,7 @@ impl Rule {
         Self::Expires,
     ];
 
-    /// The id, for programs.
+    /// Returns the id, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -8,21 +8,21 @@ use crate::release::StableHlo;
 /// The version of StableHLO 1.x whose operations every judged release has.
 const NEWEST_OF_ALL: u8 = 13;
 
-/// The version that brought an operation of VHLO, `Some(None)` if it is as old as every judged
-/// release; `None` if the operation is not known.
+/// Returns the version that brought an operation of VHLO, `Some(None)` if it is as old as every
+/// judged release; `None` if the operation is not known.
 pub(crate) fn vhlo_since(name: &str) -> Option<Option<StableHlo>> {
     let minor = vhlo::operation(name)?.since_minor;
     Some((minor > NEWEST_OF_ALL).then(|| StableHlo::new(1, u32::from(minor), 0)))
 }
 
-/// The operations of builtin that stand in a module, with the numbers of attributes of their
-/// properties.
+/// Returns the operations of builtin that stand in a module, with the numbers of attributes of
+/// their properties.
 pub(crate) fn builtin(name: &str) -> bool {
     matches!(name, "module" | "unrealized_conversion_cast")
 }
 
-/// The operations of shardy, with the numbers of attributes of their properties where they are
-/// known.
+/// Returns the operations of shardy, with the numbers of attributes of their properties where they
+/// are known.
 pub(crate) fn shardy(name: &str) -> Option<Option<u8>> {
     Some(match name {
         "return" => Some(0),
@@ -75,13 +75,13 @@ const OF_PYTHON: [&str; 21] = [
 /// Dialects that `jax.export` knows in every judged release.
 const OF_EXPORT: [&str; 6] = ["builtin", "func", "sdy", "stablehlo", "tensor", "vhlo"];
 
-/// True if a reader that knows `all` dialects, or only those of files of `jax.export`, knows this
-/// one.
+/// Returns true if a reader that knows `all` dialects, or only those of files of `jax.export`,
+/// knows this one.
 pub(crate) fn knows_dialect(name: &str, all: bool) -> bool {
     if all { OF_PYTHON.contains(&name) } else { OF_EXPORT.contains(&name) }
 }
 
-/// The operations of arith that have another property from jaxlib 0.10.1 on.
+/// Returns the operations of arith that have another property from jaxlib 0.10.1 on.
 pub(crate) fn has_rounding_mode(name: &str) -> bool {
     matches!(name, "addf" | "divf" | "mulf" | "subf")
 }

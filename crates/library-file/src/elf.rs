@@ -62,7 +62,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// `stream_executor` or `pjrt`.
+    /// Returns `stream_executor` or `pjrt`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,8 @@ impl Api {
 }
 
 impl Inspection {
-    /// The interface that it is a plug-in of, if any; StreamExecutor where it is one of both.
+    /// Returns the interface that it is a plug-in of, if any; StreamExecutor where it is one of
+    /// both.
     #[must_use]
     pub fn api(&self) -> Option<Api> {
         if self.is_plugin() {
@@ -83,13 +84,13 @@ impl Inspection {
         }
     }
 
-    /// True if it exports the function `SE_InitPlugin`.
+    /// Returns true if it exports the function `SE_InitPlugin`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         !self.entry_is_data && self.exports.iter().any(|name| name == ENTRY)
     }
 
-    /// True if it is for the architecture that this program runs on.
+    /// Returns true if it is for the architecture that this program runs on.
     #[must_use]
     pub fn is_for_this_machine(&self) -> bool {
         self.architecture == std::env::consts::ARCH
@@ -128,7 +129,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, NotLoadable> {
     }
 }
 
-/// Format of a file other than ELF, by its first bytes.
+/// Returns the format of a file other than ELF, by its first bytes.
 fn foreign_format(head: &[u8]) -> &'static str {
     match head {
         // For one processor in either order of bytes, and for several.
@@ -213,8 +214,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
             .map_err(|()| format!("{what} is not in the file: {size} bytes at offset {offset}"))
     }
 
-    /// Offset in the file of the byte at an address, and number of bytes of its segment from there
-    /// on.
+    /// Returns the offset in the file of the byte at an address, and number of bytes of its segment
+    /// from there on.
     fn place(&self, address: u64) -> Option<(u64, u64)> {
         self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_LOAD).find_map(
             |segment| {
@@ -234,8 +235,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         self.read(offset, size, what)
     }
 
-    /// Number of bytes from an address to the next table or to the end of the segment: the largest
-    /// size of a table without a length.
+    /// Returns the number of bytes from an address to the next table or to the end of the segment:
+    /// the largest size of a table without a length.
     fn bytes_to_next_table(&self, address: u64) -> u64 {
         const TABLES: [DynamicTag; 9] = [
             DT_HASH,
@@ -254,7 +255,7 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         next.map_or(end, |next| end.min(next - address)).min(LARGEST_TABLE)
     }
 
-    /// Number of dynamic symbols, which only the hash tables give.
+    /// Returns the number of dynamic symbols, which only the hash tables give.
     fn symbol_count(&self, symbols: u64, machine: Machine) -> ElfResult<u64> {
         // The words of this table are of 8 bytes on these machines, and of 4 on all others.
         let has_words = machine != EM_S390 && machine != EM_ALPHA;
@@ -298,8 +299,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         self.table(address, size, "the string table")
     }
 
-    /// The names of the symbol versions that a library defines, such as `GLIBC_2.17`. The symbol
-    /// table has an absolute symbol for each, which is nothing that anybody can call.
+    /// Returns the names of the symbol versions that a library defines, such as `GLIBC_2.17`. The
+    /// symbol table has an absolute symbol for each, which is nothing that anybody can call.
     fn defined_versions(&self, names: &mut Names<'data>) -> ElfResult<BTreeSet<&'data [u8]>> {
         let mut found = BTreeSet::new();
         let (Some(address), Some(count)) = (self.value(DT_VERDEF), self.value(DT_VERDEFNUM)) else {
@@ -363,7 +364,7 @@ fn of_tensorflow(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().filter(|name| is_of_tensorflow(name)).cloned()
 }
 
-/// True if the name looks like one of TensorFlow's C functions.
+/// Returns true if the name looks like one of TensorFlow's C functions.
 pub fn is_of_tensorflow(name: &str) -> bool {
     const PREFIXES: [&str; 5] = ["TF_", "TSL_", "TFE_", "SE_", "TFNPD_"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
@@ -426,7 +427,7 @@ where
     })
 }
 
-/// The architecture's name as Rust spells it.
+/// Returns the architecture's name as Rust spells it.
 fn architecture(machine: Machine) -> String {
     match machine {
         EM_X86_64 => "x86_64".to_owned(),

@@ -3,8 +3,8 @@
 /// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
 pub const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// A message as it can be shown: of bounded length, and without characters that would steer a
-/// terminal.
+/// Returns a message as it can be shown: of bounded length, and without characters that would steer
+/// a terminal.
 #[must_use]
 pub fn printable(message: &[u8]) -> String {
     let kept = message.get(..LONGEST_MESSAGE).unwrap_or(message);

@@ -16,7 +16,7 @@ pub const SERVED: &[&str] = &[
 /// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
 pub const PREFIXES: &[&str] = &["TF_", "TSL_"];
 
-/// True if the symbol is one of the status functions that the host serves to plug-ins.
+/// Returns true if the symbol is one of the status functions that the host serves to plug-ins.
 #[must_use]
 pub fn serves(symbol: &str) -> bool {
     PREFIXES

@@ -21,31 +21,31 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The bytes, the first of which is byte `at` of the file.
+    /// Creates the bytes, the first of which is byte `at` of the file.
     #[inline]
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { rest: bytes, end: at.saturating_add(bytes.len()) }
     }
 
-    /// The offset of the next byte in the file.
+    /// Returns the offset of the next byte in the file.
     #[inline]
     pub fn at(&self) -> usize {
         self.end.saturating_sub(self.rest.len())
     }
 
-    /// The bytes that are left.
+    /// Returns the bytes that are left.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// True if no bytes are left.
+    /// Returns true if no bytes are left.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// An error at the next byte.
+    /// Returns an error at the next byte.
     ///
     /// # Errors
     /// Always.
@@ -82,8 +82,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes that
-    /// follow.
+    /// Returns a number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes
+    /// that follow.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
         self.long_varint(first)
     }
 
-    /// A number of 3 to 9 bytes.
+    /// Returns a number of 3 to 9 bytes.
     fn long_varint(&mut self, first: u8) -> Result<u64> {
         let following = first.trailing_zeros() as usize;
         let mut value = [0; 16];
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
         Ok(shifted as u64)
     }
 
-    /// A number, and the flag in its lowest bit.
+    /// Returns a number, and the flag in its lowest bit.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         Ok((value >> 1, value & 1 != 0))
     }
 
-    /// A number of things each of which takes at least one byte, or an index.
+    /// Returns a number of things each of which takes at least one byte, or an index.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).or_else(|_| self.damage("a number that fits memory"))
     }
 
-    /// A number with a sign, the sign in its lowest bit.
+    /// Returns a number with a sign, the sign in its lowest bit.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
         Ok(if value & 1 == 0 { magnitude } else { !magnitude })
     }
 
-    /// The length of a stretch, and the stretch.
+    /// Returns the length of a stretch, and the stretch.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -168,7 +168,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The number that bytecode begins with, and what comes after it; `None` if it is not whole.
+/// Returns the number that bytecode begins with, and what comes after it; `None` if it is not
+/// whole.
 pub fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut cursor = Cursor::new(bytes, 0);
     let number = cursor.varint().ok()?;

@@ -153,7 +153,7 @@ impl<'a> Sections<'a> {
         Ok(sections)
     }
 
-    /// The sections in the order of the file.
+    /// Returns the sections in the order of the file.
     pub fn in_order(&self) -> impl Iterator<Item = Section<'a>> + '_ {
         self.order.iter().filter_map(|kind| self.by_kind.get(*kind as usize).copied().flatten())
     }
@@ -162,7 +162,7 @@ impl<'a> Sections<'a> {
         self.by_kind.get(kind as usize).copied().flatten().map(|section| section.contents)
     }
 
-    /// The contents of a section that is there.
+    /// Returns the contents of a section that is there.
     pub(crate) fn contents(&self, kind: SectionKind) -> Cursor<'a> {
         self.get(kind).unwrap_or(Cursor::new(&[], 0))
     }

@@ -245,12 +245,12 @@ impl<'a> Tables<'a> {
         Ok(entries)
     }
 
-    /// Number of strings.
+    /// Returns the number of strings.
     pub fn string_count(&self) -> usize {
         self.strings.len().saturating_sub(1)
     }
 
-    /// The index, if it is one of `count`.
+    /// Returns the index, if it is one of `count`.
     ///
     /// # Errors
     /// [`Damage`] at the cursor if it is not.
@@ -262,7 +262,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The index of a string.
+    /// Returns the index of a string.
     ///
     /// # Errors
     /// [`Damage`] at the cursor if there is no such string.
@@ -271,7 +271,7 @@ impl<'a> Tables<'a> {
         self.index(index, self.string_count(), cursor)
     }
 
-    /// A string, without its last byte; empty if there is none.
+    /// Returns a string, without its last byte; empty if there is none.
     #[inline]
     pub fn string(&self, index: usize) -> &'a [u8] {
         let start = self.strings.get(index).map(|start| *start as usize);
@@ -284,18 +284,18 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The name of a dialect.
+    /// Returns the name of a dialect.
     #[inline]
     pub fn dialect(&self, dialect: usize) -> &'a [u8] {
         self.dialects.get(dialect).map(|name| self.string(*name)).unwrap_or_default()
     }
 
-    /// Number of sets of properties.
+    /// Returns the number of sets of properties.
     pub fn property_count(&self) -> usize {
         self.properties.len()
     }
 
-    /// The bytes of properties.
+    /// Returns the bytes of properties.
     ///
     /// # Errors
     /// [`Damage`] at the cursor if there are none of that number.
@@ -311,7 +311,7 @@ impl<'a> Tables<'a> {
         Ok(Cursor::new(cursor.bytes(length)?, at))
     }
 
-    /// An attribute or a type of which the number is one of the table's.
+    /// Returns an attribute or a type of which the number is one of the table's.
     #[inline]
     pub fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
         let start = *entries.starts.get(index)?;
@@ -327,13 +327,13 @@ impl<'a> Tables<'a> {
 }
 
 impl Entries {
-    /// Number of them.
+    /// Returns the number of them.
     pub fn count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 }
 
-/// A place in the file, in half of the numbers of 32 bits.
+/// Returns a place in the file, in half of the numbers of 32 bits.
 fn offset(at: usize, cursor: &Cursor<'_>) -> Result<u32> {
     u32::try_from(at)
         .ok()

@@ -60,7 +60,7 @@ const VHLO: &[Operation] = operations! {
     "uniform_quantize_v1" 0 0, "while_v1" 0 0, "xor_v1" 0 0,
 };
 
-/// The operation of that name, or `None` if it is not known.
+/// Returns the operation of that name, or `None` if it is not known.
 ///
 /// ```
 /// let operation = serdes_mlir_bytecode::vhlo::operation("custom_call_v2").expect("a known one");
@@ -117,7 +117,7 @@ const TYPES: [&str; 41] = [
     "f8E8M0FNU",
 ];
 
-/// The name of a type of VHLO that has no parts, by its code.
+/// Returns the name of a type of VHLO that has no parts, by its code.
 #[must_use]
 pub fn type_name(code: u64) -> Option<&'static str> {
     let name = usize::try_from(code).ok().and_then(|code| TYPES.get(code))?;

@@ -113,7 +113,7 @@ pub struct Walk<'w, 't, 'a, R> {
 }
 
 impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
-    /// A walk over the operations of a file.
+    /// Creates a walk over the operations of a file.
     pub fn new(tables: &'t Tables<'a>, entries: &'w mut R) -> Self {
         let cursor = tables.operations;
         let values_left = cursor.rest().len();
@@ -163,7 +163,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    /// The block around everything, which has no region of its own.
+    /// Returns the block around everything, which has no region of its own.
     fn begin(&mut self) -> Result<(), Stop> {
         self.scopes.push(Scope { next: vec![0], ..Scope::default() });
         self.levels.push(Level {
@@ -394,7 +394,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    /// The number of the value that is defined next.
+    /// Returns the number of the value that is defined next.
     fn next_value(&self) -> u64 {
         self.scopes.last().and_then(|scope| scope.next.last()).copied().unwrap_or_default()
     }
@@ -466,7 +466,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
     }
 }
 
-/// The number of parts of an operation; none where its mask says so.
+/// Returns the number of parts of an operation; none where its mask says so.
 #[inline]
 fn count(cursor: &mut Cursor<'_>, mask: u8, part: u8) -> Result<u64> {
     if mask & part == 0 { Ok(0) } else { cursor.varint() }

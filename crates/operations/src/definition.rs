@@ -142,7 +142,7 @@ pub struct DefinitionError {
 }
 
 impl DefinitionError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
@@ -165,7 +165,7 @@ impl Element {
         Self::NAMES.iter().find(|(element, _)| *element == self).map_or("", |(_, name)| name)
     }
 
-    /// The position in the list, for the table.
+    /// Returns the position in the list, for the table.
     pub(crate) fn number(self) -> u8 {
         self as u8
     }
@@ -176,7 +176,7 @@ impl Element {
 }
 
 impl AttributeKind {
-    /// The kind that TensorFlow calls `text`: `int`, `list(type)` and so on.
+    /// Returns the kind that TensorFlow calls `text`: `int`, `list(type)` and so on.
     ///
     /// ```
     /// use serdes_operations::AttributeKind;
@@ -202,22 +202,22 @@ impl std::fmt::Display for AttributeKind {
     }
 }
 
-/// The name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one are
-/// `DT_` and the number.
+/// Returns the name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one
+/// are `DT_` and the number.
 pub fn type_name(number: i32) -> Cow<'static, str> {
     let known = EnumType::data_types().and_then(|types| types.name(number));
     known.map_or_else(|| format!("DT_{number}").into(), Cow::Borrowed)
 }
 
 impl OperationDefinition {
-    /// An operation without arguments and attributes.
+    /// Creates an operation without arguments and attributes.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// An operation of which nothing but the name is known: it takes any inputs and attributes, and
-    /// its outputs are of any type.
+    /// Returns an operation of which nothing but the name is known: it takes any inputs and
+    /// attributes, and its outputs are of any type.
     #[must_use]
     pub fn of_name(name: impl Into<String>) -> Self {
         Self { is_name_alone: true, ..Self::new(name) }

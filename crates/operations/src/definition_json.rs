@@ -74,7 +74,7 @@ impl<'j> Fields<'j> {
         }
     }
 
-    /// The objects of an array, each with its name in front of what is wrong with it.
+    /// Returns the objects of an array, each with its name in front of what is wrong with it.
     fn objects(&self, key: &str) -> Result<Vec<Fields<'j>>, DefinitionError> {
         let values = self.array(key)?.iter().enumerate();
         values
@@ -138,7 +138,7 @@ impl OperationDefinition {
         })
     }
 
-    /// The JSON object of the operation. Fields that say nothing are left out.
+    /// Returns the JSON object of the operation. Fields that say nothing are left out.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();

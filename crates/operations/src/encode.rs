@@ -41,7 +41,7 @@ pub struct History {
 }
 
 impl History {
-    /// The compact form.
+    /// Returns the compact form.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Encoder::default();
@@ -73,7 +73,7 @@ impl History {
         bytes
     }
 
-    /// The entry of one operation; what it refers to is written.
+    /// Returns the entry of one operation; what it refers to is written.
     fn operation(&self, name: &str, out: &mut Encoder) -> Vec<u8> {
         let mask = |is_in: &dyn Fn(&ReleaseRecord) -> bool| {
             let bits = self.releases.iter().enumerate().filter(|(_, release)| is_in(release));
@@ -134,7 +134,7 @@ impl Encoder {
         index
     }
 
-    /// The offset of these bytes in the data; equal bytes are stored once.
+    /// Returns the offset of these bytes in the data; equal bytes are stored once.
     fn apart(&mut self, bytes: Vec<u8>) -> u64 {
         let at = self.data.len() as u64;
         let data = &mut self.data;

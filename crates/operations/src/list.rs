@@ -35,7 +35,8 @@ pub fn read_list(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     if operations.is_empty() { Err(ListError::Empty) } else { Ok(operations) }
 }
 
-/// The operations of a serialized `OpList`; `None` for text. Both may begin with an empty line.
+/// Returns the operations of a serialized `OpList`; `None` for text. Both may begin with an empty
+/// line.
 fn serialized(list: &[u8]) -> Option<Result<Vec<OperationDefinition>, ListError>> {
     let is_of_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
     match op_list::of_bytes(list) {

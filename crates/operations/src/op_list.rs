@@ -27,8 +27,8 @@ use super::{
 /// megabyte.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// The operations of all lists in a SavedModel; `None` if there is no list. Of the model no more is
-/// read than what is around them.
+/// Returns the operations of all lists in a SavedModel; `None` if there is no list. Of the model no
+/// more is read than what is around them.
 pub(crate) fn of_saved_model(
     source: &(impl ReadAt + ?Sized),
 ) -> Result<Option<Vec<OperationDefinition>>, ListError> {
@@ -94,7 +94,7 @@ impl Visitor for ListFinder {
     }
 }
 
-/// The operations of a serialized `OpList`.
+/// Returns the operations of a serialized `OpList`.
 pub(crate) fn of_bytes(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     let mut operations = Vec::new();
     let mut reader = WireReader::new(Dialect::Tensorflow, list);
@@ -161,7 +161,7 @@ fn wrong(
     DefinitionError { operation: cut(operation), what: what.into(), found: cut(found), expected }
 }
 
-/// The last value of a field of integers.
+/// Returns the last value of a field of integers.
 fn last_integer(mut reader: WireReader<'_>, number: u32) -> Result<Option<u64>, Malformed> {
     let mut last = None;
     while let Some(field) = reader.next_field()? {
@@ -235,7 +235,7 @@ fn attribute(
     Ok(AttributeDefinition { name, kind, default, minimum, allowed })
 }
 
-/// The value of an `AttrValue`; `None` if it has none. Of several the last one counts.
+/// Returns the value of an `AttrValue`; `None` if it has none. Of several the last one counts.
 fn value(mut reader: WireReader<'_>) -> Result<Option<ValueDefinition>, Malformed> {
     let mut value = None;
     while let Some(field) = reader.next_field()? {
@@ -263,7 +263,7 @@ fn value(mut reader: WireReader<'_>) -> Result<Option<ValueDefinition>, Malforme
     Ok(value)
 }
 
-/// The values of a list, which has those of one kind.
+/// Returns the values of a list, which has those of one kind.
 fn list(mut reader: WireReader<'_>) -> Result<Vec<ValueDefinition>, Malformed> {
     let mut values = Vec::new();
     while let Some(field) = reader.next_field()? {
@@ -305,7 +305,7 @@ fn list(mut reader: WireReader<'_>) -> Result<Vec<ValueDefinition>, Malformed> {
     Ok(values)
 }
 
-/// The dimensions; `None` if not even the rank is known.
+/// Returns the dimensions; `None` if not even the rank is known.
 fn shape(mut reader: WireReader<'_>) -> Result<Option<Vec<i64>>, Malformed> {
     let (mut dimensions, mut unknown_rank) = (Vec::new(), false);
     while let Some(field) = reader.next_field()? {
@@ -321,7 +321,7 @@ fn shape(mut reader: WireReader<'_>) -> Result<Option<Vec<i64>>, Malformed> {
     Ok(if unknown_rank { None } else { Some(dimensions) })
 }
 
-/// The name of a function.
+/// Returns the name of a function.
 fn function(mut reader: WireReader<'_>) -> Result<String, Malformed> {
     let mut name = String::new();
     while let Some(field) = reader.next_field()? {
@@ -346,7 +346,7 @@ mod tests {
         fs::read(data.join(name).join("saved_model.pb")).unwrap()
     }
 
-    /// A SavedModel with these lists of operations, each in a meta graph beside a graph.
+    /// Returns a SavedModel with these lists of operations, each in a meta graph beside a graph.
     fn listing(lists: &[Vec<u8>]) -> Vec<u8> {
         let meta_graph = |list: &Vec<u8>| {
             field(2, &[field(1, &field(2, list)), field(2, b"\x22\x02\x08\x01")].concat())

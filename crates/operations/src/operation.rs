@@ -34,7 +34,7 @@ pub struct Operation<'r> {
 }
 
 impl<'r> Operation<'r> {
-    /// The operation at `position` of the table as `release` has it.
+    /// Returns the operation at `position` of the table as `release` has it.
     pub(crate) fn read(table: &'r Table, position: usize, release: usize) -> Option<Self> {
         let (name, at) = table.operation(position);
         let mut entry = table.data(at.into());
@@ -69,59 +69,59 @@ impl<'r> Operation<'r> {
         })
     }
 
-    /// The name, as in `NodeDef.op`.
+    /// Returns the name, as in `NodeDef.op`.
     #[must_use]
     pub const fn name(&self) -> &'r str {
         self.name
     }
 
-    /// The inputs, in order.
+    /// Returns the inputs, in order.
     pub fn inputs(&self) -> impl Iterator<Item = Argument<'r>> + use<'r> {
         arguments(self.table, self.inputs)
     }
 
-    /// The outputs, in order.
+    /// Returns the outputs, in order.
     pub fn outputs(&self) -> impl Iterator<Item = Argument<'r>> + use<'r> {
         arguments(self.table, self.outputs)
     }
 
-    /// The attributes, in TensorFlow's order.
+    /// Returns the attributes, in TensorFlow's order.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'r>> + use<'r> {
         attributes(self.table, self.attributes)
     }
 
-    /// The attribute of this name.
+    /// Returns the attribute of this name.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<Attribute<'r>> {
         self.attributes().find(|attribute| attribute.name == name)
     }
 
-    /// True if it has a state, or an effect besides its outputs.
+    /// Returns true if it has a state, or an effect besides its outputs.
     #[must_use]
     pub const fn is_stateful(&self) -> bool {
         self.flags & STATEFUL != 0
     }
 
-    /// True if its two inputs may change places.
+    /// Returns true if its two inputs may change places.
     #[must_use]
     pub const fn is_commutative(&self) -> bool {
         self.flags & COMMUTATIVE != 0
     }
 
-    /// True if it adds up its inputs, in any order.
+    /// Returns true if it adds up its inputs, in any order.
     #[must_use]
     pub const fn is_aggregate(&self) -> bool {
         self.flags & AGGREGATE != 0
     }
 
-    /// True if a reference input need not be initialized.
+    /// Returns true if a reference input need not be initialized.
     #[must_use]
     pub const fn allows_uninitialized_input(&self) -> bool {
         self.flags & UNINITIALIZED != 0
     }
 
-    /// True if nothing but the name is known: any inputs and attributes are its own, and its
-    /// outputs are of any number and type.
+    /// Returns true if nothing but the name is known: any inputs and attributes are its own, and
+    /// its outputs are of any number and type.
     #[must_use]
     pub const fn is_name_alone(&self) -> bool {
         self.flags & NAME_ALONE != 0
@@ -133,28 +133,28 @@ impl<'r> Operation<'r> {
         self.deprecated_since
     }
 
-    /// True if the release has a shape function for it; without one the C import refuses each node
-    /// of it.
+    /// Returns true if the release has a shape function for it; without one the C import refuses
+    /// each node of it.
     #[must_use]
     pub const fn has_shape_function(&self) -> bool {
         self.without_shape_function >> self.release & 1 == 0
     }
 
-    /// True if the release has a kernel for the CPU, for any type at all.
+    /// Returns true if the release has a kernel for the CPU, for any type at all.
     #[must_use]
     pub const fn has_cpu_kernel(&self) -> bool {
         self.without_cpu_kernel >> self.release & 1 == 0
     }
 
-    /// True if it is registered only once TensorFlow's Python package is imported.
+    /// Returns true if it is registered only once TensorFlow's Python package is imported.
     #[must_use]
     pub const fn is_python_only(&self) -> bool {
         self.python_only >> self.release & 1 == 1
     }
 
-    /// The identity of this definition: operations with the same identity have the same arguments,
-    /// attributes and deprecation. Whether a release has a shape function or a kernel is not part
-    /// of it.
+    /// Returns the identity of this definition: operations with the same identity have the same
+    /// arguments, attributes and deprecation. Whether a release has a shape function or a kernel is
+    /// not part of it.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -171,7 +171,7 @@ impl<'r> Operation<'r> {
         DefinitionId { table: std::ptr::from_ref(self.table).addr(), at: self.definition_at }
     }
 
-    /// The oldest and the newest release of the table that have an attribute of this name,
+    /// Returns the oldest and the newest release of the table that have an attribute of this name,
     /// `MAJOR.MINOR`, whatever release this operation is of; `None` if none has, or in a list of
     /// one's own.
     ///
@@ -193,8 +193,8 @@ impl<'r> Operation<'r> {
         Some((name(releases.trailing_zeros() as usize)?, name(last)?))
     }
 
-    /// The attributes that this definition or one of another release has, each as the newest
-    /// release has it that does.
+    /// Returns the attributes that this definition or one of another release has, each as the
+    /// newest release has it that does.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -218,7 +218,7 @@ impl<'r> Operation<'r> {
         found
     }
 
-    /// Every definition that the table has of the operation.
+    /// Returns every definition that the table has of the operation.
     fn definitions(&self) -> impl Iterator<Item = OtherDefinition<'r>> + use<'r> {
         let table = self.table;
         let (_, at) = table.operation(self.position);
@@ -229,13 +229,15 @@ impl<'r> Operation<'r> {
         definitions(entry).map(move |definition| OtherDefinition::read(table, definition))
     }
 
-    /// The oldest release of the table that has it, `MAJOR.MINOR`; `None` in a list of one's own.
+    /// Returns the oldest release of the table that has it, `MAJOR.MINOR`; `None` in a list of
+    /// one's own.
     #[must_use]
     pub fn first_release(&self) -> Option<&'r str> {
         self.release_name(self.releases.trailing_zeros() as usize)
     }
 
-    /// The newest release of the table that has it, `MAJOR.MINOR`; `None` in a list of one's own.
+    /// Returns the newest release of the table that has it, `MAJOR.MINOR`; `None` in a list of
+    /// one's own.
     #[must_use]
     pub fn last_release(&self) -> Option<&'r str> {
         self.release_name(63_usize.checked_sub(self.releases.leading_zeros() as usize)?)
@@ -245,7 +247,7 @@ impl<'r> Operation<'r> {
         Some(self.table.release(index)).filter(|name| !name.is_empty())
     }
 
-    /// The same, owned.
+    /// Returns the same, owned.
     #[must_use]
     pub fn to_definition(&self) -> OperationDefinition {
         let mut definition = OperationDefinition::new(self.name);
@@ -279,7 +281,7 @@ struct Definition {
     at: u64,
 }
 
-/// The definitions of an operation, whose entry is read up to them.
+/// Returns the definitions of an operation, whose entry is read up to them.
 fn definitions(entry: Cursor<'_>) -> impl Iterator<Item = Definition> + use<'_> {
     let mut entry = entry;
     (0..entry.number()).map(move |_| Definition { mask: entry.number(), at: entry.number() })
@@ -361,25 +363,25 @@ impl<'r> Argument<'r> {
         Self { name, source, number_attribute, is_reference: flags & 4 != 0 }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &'r str {
         self.name
     }
 
-    /// The source of its element type.
+    /// Returns the source of its element type.
     #[must_use]
     pub const fn source(&self) -> ArgumentSource<'r> {
         self.source
     }
 
-    /// The attribute that says how many tensors it is, if it is a list of equals.
+    /// Returns the attribute that says how many tensors it is, if it is a list of equals.
     #[must_use]
     pub const fn number_attribute(&self) -> Option<&'r str> {
         self.number_attribute
     }
 
-    /// True if it is a reference to a variable's memory.
+    /// Returns true if it is a reference to a variable's memory.
     #[must_use]
     pub const fn is_reference(&self) -> bool {
         self.is_reference
@@ -422,37 +424,37 @@ impl<'r> Attribute<'r> {
         Self { table, name, kind, minimum, default_at, allowed_at }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &'r str {
         self.name
     }
 
-    /// The kind of its values.
+    /// Returns the kind of its values.
     #[must_use]
     pub const fn kind(&self) -> AttributeKind {
         self.kind
     }
 
-    /// The least value of an integer, the least length of a list.
+    /// Returns the least value of an integer, the least length of a list.
     #[must_use]
     pub const fn minimum(&self) -> Option<i64> {
         self.minimum
     }
 
-    /// The value that stands for one that is left out; `None` if the attribute is required.
+    /// Returns the value that stands for one that is left out; `None` if the attribute is required.
     #[must_use]
     pub fn default(&self) -> Option<Value<'r>> {
         self.default_at.map(|at| Value::read(self.table, &mut self.table.data(at)))
     }
 
-    /// True if a default stands for a value that is left out.
+    /// Returns true if a default stands for a value that is left out.
     #[must_use]
     pub const fn has_default(&self) -> bool {
         self.default_at.is_some()
     }
 
-    /// The values that are allowed (of lists, for each element); `None` if all are.
+    /// Returns the values that are allowed (of lists, for each element); `None` if all are.
     #[must_use]
     pub fn allowed(&self) -> Option<Values<'r>> {
         match Value::read(self.table, &mut self.table.data(self.allowed_at?)) {

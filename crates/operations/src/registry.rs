@@ -23,7 +23,7 @@ use super::{
 pub struct OperationList(Arc<Table>);
 
 impl OperationList {
-    /// A list of these. Of several with one name the last one counts.
+    /// Creates a list of these. Of several with one name the last one counts.
     #[must_use]
     pub fn new(operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
         let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
@@ -33,7 +33,7 @@ impl OperationList {
         Self(Arc::new(Table::new(Cow::Owned(bytes))))
     }
 
-    /// The operation of this name. Allocates nothing.
+    /// Returns the operation of this name. Allocates nothing.
     #[must_use]
     pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
         Operation::read(&self.0, self.0.find(name)?, 0)
@@ -61,7 +61,7 @@ pub struct UnknownRelease {
 }
 
 impl UnknownRelease {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -69,8 +69,8 @@ impl UnknownRelease {
 }
 
 impl Registry {
-    /// The operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a release have
-    /// the same ones.
+    /// Returns the operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a
+    /// release have the same ones.
     ///
     /// # Errors
     /// [`UnknownRelease`] for a release before 2.12, after 2.21, or none at all.
@@ -84,13 +84,13 @@ impl Registry {
         Ok(Self { release: position.ok_or_else(unknown)?, lists: Vec::new() })
     }
 
-    /// The releases whose operations are built in, `MAJOR.MINOR`, oldest first.
+    /// Returns the releases whose operations are built in, `MAJOR.MINOR`, oldest first.
     pub fn releases() -> impl Iterator<Item = &'static str> {
         let table: &'static Table = &TENSORFLOW;
         (0..table.releases()).map(|index| table.release(index))
     }
 
-    /// The same with these operations besides. One that was there already is replaced.
+    /// Returns the same with these operations besides. One that was there already is replaced.
     ///
     /// ```
     /// use serdes_operations::{OperationDefinition, Registry};
@@ -110,25 +110,26 @@ impl Registry {
         self
     }
 
-    /// The release, `MAJOR.MINOR`.
+    /// Returns the release, `MAJOR.MINOR`.
     #[must_use]
     pub fn release(&self) -> &'static str {
         TENSORFLOW.release(self.release)
     }
 
-    /// The exact release whose operations were read.
+    /// Returns the exact release whose operations were read.
     #[must_use]
     pub fn measured_release(&self) -> &'static str {
         TENSORFLOW.measured_release(self.release)
     }
 
-    /// The release's GraphDef version.
+    /// Returns the release's GraphDef version.
     #[must_use]
     pub fn graph_def_version(&self) -> i32 {
         TENSORFLOW.graph_def_version(self.release)
     }
 
-    /// True if the release has an element type of this number. References are not element types.
+    /// Returns true if the release has an element type of this number. References are not element
+    /// types.
     ///
     /// ```
     /// use serdes_operations::{Registry, data_type::DataType};
@@ -145,18 +146,20 @@ impl Registry {
             == 1
     }
 
-    /// The element types that the release has, as bits: all that [`has_type`](Self::has_type) says.
+    /// Returns the element types that the release has, as bits: all that
+    /// [`has_type`](Self::has_type) says.
     pub fn types(&self) -> u64 {
         TENSORFLOW.types(self.release)
     }
 
-    /// The operation of this name. Names are compared exactly. Allocates nothing.
+    /// Returns the operation of this name. Names are compared exactly. Allocates nothing.
     #[must_use]
     pub fn operation(&self, name: &str) -> Option<Operation<'_>> {
         self.own_operation(name).or_else(|| self.built_in_operation(TENSORFLOW.find(name)?))
     }
 
-    /// The operation of this name in each registry, for which the built-in table is searched once.
+    /// Returns the operation of this name in each registry, for which the built-in table is
+    /// searched once.
     pub fn operation_in_each<'r>(
         registries: &'r [Self],
         name: &str,
@@ -168,19 +171,19 @@ impl Registry {
         })
     }
 
-    /// The operation of this name in the lists of one's own.
+    /// Returns the operation of this name in the lists of one's own.
     fn own_operation(&self, name: &str) -> Option<Operation<'_>> {
         self.lists.iter().find_map(|list| list.operation(name))
     }
 
-    /// The operation at a position of the built-in table, if the release has it.
+    /// Returns the operation at a position of the built-in table, if the release has it.
     fn built_in_operation(&self, position: usize) -> Option<Operation<'static>> {
         Operation::read(&TENSORFLOW, position, self.release)
     }
 
-    /// The operation that this one is a later version of, by TensorFlow's way of naming them:
-    /// `TopK` of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that are
-    /// there.
+    /// Returns the operation that this one is a later version of, by TensorFlow's way of naming
+    /// them: `TopK` of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that
+    /// are there.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -199,8 +202,8 @@ impl Registry {
         earlier.chain([stem.to_owned()]).find_map(|name| self.operation(&name))
     }
 
-    /// The operation of this name in the newest release that has it, whatever release this registry
-    /// is of: for saying where an unknown operation comes from.
+    /// Returns the operation of this name in the newest release that has it, whatever release this
+    /// registry is of: for saying where an unknown operation comes from.
     #[must_use]
     pub fn operation_of_any_release(name: &str) -> Option<Operation<'static>> {
         let table: &'static Table = &TENSORFLOW;
@@ -208,7 +211,7 @@ impl Registry {
         (0..table.releases()).rev().find_map(|release| Operation::read(table, position, release))
     }
 
-    /// Every operation, by name; those of lists of one's own stand first.
+    /// Returns every operation, by name; those of lists of one's own stand first.
     pub fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let own = self.lists.iter().enumerate().flat_map(move |(index, OperationList(list))| {
             let is_new = move |operation: &Operation<'_>| {

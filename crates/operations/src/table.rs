@@ -76,27 +76,27 @@ impl Table {
         self.operations
     }
 
-    /// A number of a release: which one stands where is said below.
+    /// Returns a number of a release: which one stands where is said below.
     fn of_release(&self, release: usize, place: usize) -> u32 {
         number_at(&self.bytes, HEAD + release * RELEASE + place * 4)
     }
 
-    /// The name of a release.
+    /// Returns the name of a release.
     pub(crate) fn release(&self, release: usize) -> &str {
         self.string(self.of_release(release, 0))
     }
 
-    /// The exact release that was read.
+    /// Returns the exact release that was read.
     pub(crate) fn measured_release(&self, release: usize) -> &str {
         self.string(self.of_release(release, 1))
     }
 
-    /// The GraphDef version of a release.
+    /// Returns the GraphDef version of a release.
     pub(crate) fn graph_def_version(&self, release: usize) -> i32 {
         self.of_release(release, 2) as i32
     }
 
-    /// The types that a release knows, as bits.
+    /// Returns the types that a release knows, as bits.
     pub(crate) fn types(&self, release: usize) -> u64 {
         let (low, high) = (self.of_release(release, 3), self.of_release(release, 4));
         u64::from(low) | u64::from(high) << 32
@@ -110,13 +110,13 @@ impl Table {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The name of an operation and where it lies in the data.
+    /// Returns the name of an operation and where it lies in the data.
     pub(crate) fn operation(&self, index: usize) -> (&str, u32) {
         let at = self.operations_at + index * 8;
         (self.string(number_at(&self.bytes, at)), number_at(&self.bytes, at + 4))
     }
 
-    /// The offset of the operation of this name in the data.
+    /// Returns the offset of the operation of this name in the data.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.operations);
         while low < high {
@@ -180,7 +180,7 @@ impl<'t> Cursor<'t> {
         self.number() as u32
     }
 
-    /// The next `length` bytes.
+    /// Returns the next `length` bytes.
     pub(crate) fn bytes(&mut self, length: u64) -> &'t [u8] {
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.0.len());
         let (taken, rest) = self.0.split_at(length);
@@ -188,7 +188,7 @@ impl<'t> Cursor<'t> {
         taken
     }
 
-    /// A list that stands behind its length in bytes.
+    /// Returns a list that stands behind its length in bytes.
     pub(crate) fn list(&mut self) -> Self {
         let length = self.number();
         Self(self.bytes(length))

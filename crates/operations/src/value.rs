@@ -51,7 +51,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// The same, owned.
+    /// Returns the same, owned.
     #[must_use]
     pub fn to_definition(self) -> ValueDefinition {
         match self {

@@ -152,12 +152,12 @@ pub enum PjrtError {
 const UNIMPLEMENTED: TF_Code = TF_Code(12);
 
 impl PjrtError {
-    /// An error of the reader of ELF files.
+    /// Returns an error of the reader of ELF files.
     pub(super) fn of_elf(NotLoadable { path, reason }: NotLoadable) -> Self {
         Self::NotLoadable { path, reason }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -179,7 +179,7 @@ impl PjrtError {
         }
     }
 
-    /// True if the plug-in lacks what was needed: the function is missing, or returned
+    /// Returns true if the plug-in lacks what was needed: the function is missing, or returned
     /// UNIMPLEMENTED.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {

@@ -18,19 +18,19 @@ impl Counter {
         self.destroyed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of objects created.
+    /// Returns the number of objects created.
     #[must_use]
     pub fn created(&self) -> u64 {
         self.created.load(Ordering::Relaxed)
     }
 
-    /// Number of objects destroyed.
+    /// Returns the number of objects destroyed.
     #[must_use]
     pub fn destroyed(&self) -> u64 {
         self.destroyed.load(Ordering::Relaxed)
     }
 
-    /// Number of living objects.
+    /// Returns the number of living objects.
     #[must_use]
     pub fn live(&self) -> u64 {
         let destroyed = self.destroyed();
@@ -70,7 +70,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The kinds by name.
+    /// Returns the kinds by name.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("platforms", &self.platforms),

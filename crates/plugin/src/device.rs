@@ -23,17 +23,17 @@ pub trait Platform: Send + Sync + Sized + 'static {
     /// Its devices.
     type Device: Device;
 
-    /// The platform's name: capital letters and underscores, beginning with a letter. No two
-    /// plug-ins of a process share one.
+    /// Returns the platform's name: capital letters and underscores, beginning with a letter. No
+    /// two plug-ins of a process share one.
     fn name(&self) -> &str;
 
-    /// The type of the devices, by the same rule: what users write in `/device:TYPE:0`. TensorFlow
-    /// never shows devices of type `CPU`.
+    /// Returns the type of the devices, by the same rule: what users write in `/device:TYPE:0`.
+    /// TensorFlow never shows devices of type `CPU`.
     fn device_type(&self) -> &str {
         self.name()
     }
 
-    /// The number of devices that are there now.
+    /// Returns the number of devices that are there now.
     ///
     /// # Errors
     /// Whatever kept the plug-in from finding out.
@@ -138,7 +138,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Two points in a stream, and the time between them.
     type Timer: Send + Sync + 'static;
 
-    /// Description of the device. Asked once, when the device is opened.
+    /// Returns the description of the device. Asked once, when the device is opened.
     fn description(&self) -> Description {
         Description::default()
     }
@@ -192,7 +192,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
         dependent: &Self::Stream,
         other: &Self::Stream,
     ) -> Result<()>;
-    /// State of the stream's work so far, without waiting.
+    /// Returns the state of the stream's work so far, without waiting.
     ///
     /// # Errors
     /// The stream's first failure.
@@ -203,7 +203,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever kept the device from it.
     fn create_event(&self) -> Result<Self::Event>;
-    /// State of the event.
+    /// Returns the state of the event.
     fn event_state(&self, event: &Self::Event) -> EventState;
     /// Puts the event behind what the stream has now. An event that was recorded before forgets
     /// that.

@@ -35,7 +35,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Memory at that address, for plug-ins that number their memory themselves.
+    /// Returns the memory at that address, for plug-ins that number their memory themselves.
     #[must_use]
     pub fn at(address: u64, size: u64) -> Self {
         // An address on the device is a number to the host; where the number is wider than a
@@ -76,7 +76,7 @@ impl DeviceMemory {
         Self { opaque, size, payload }
     }
 
-    /// The first `size` bytes of what the host describes.
+    /// Returns the first `size` bytes of what the host describes.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if there is no description, no memory, or less of it than `size`.
@@ -110,32 +110,32 @@ impl DeviceMemory {
         Ok(unsafe { Self::from_raw(memory.opaque, size, memory.payload) })
     }
 
-    /// Value of [`Allocation::opaque`], plus the offset of this part.
+    /// Returns the value of [`Allocation::opaque`], plus the offset of this part.
     #[must_use]
     pub fn opaque(&self) -> *mut c_void {
         self.opaque
     }
 
-    /// [`DeviceMemory::opaque`] as a number.
+    /// Returns [`DeviceMemory::opaque`] as a number.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.opaque.addr() as u64
     }
 
-    /// Bytes that the operation is about. For an operation that frees, this may be 0: RFC #257's
-    /// custom allocators do not say.
+    /// Returns the bytes that the operation is about. For an operation that frees, this may be 0:
+    /// RFC #257's custom allocators do not say.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Value of [`Allocation::payload`].
+    /// Returns the value of [`Allocation::payload`].
     #[must_use]
     pub fn payload(&self) -> u64 {
         self.payload
     }
 
-    /// A part of this memory, if it lies inside.
+    /// Returns a part of this memory, if it lies inside.
     #[must_use]
     pub fn part(&self, offset: u64, size: u64) -> Option<Self> {
         let end = offset.checked_add(size)?;
@@ -171,7 +171,7 @@ impl HostSource {
         Self { start: start.cast(), size }
     }
 
-    /// As [`HostSource::from_raw`], for a pointer and a size of the C API.
+    /// Like [`HostSource::from_raw`], for a pointer and a size of the C API.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the pointer is NULL or the size is more than an address space.
@@ -184,13 +184,13 @@ impl HostSource {
         Ok(unsafe { Self::from_raw(start, size) })
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// True if it has no bytes.
+    /// Returns true if it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
@@ -252,7 +252,7 @@ impl HostTarget {
         Self { start: start.cast(), size }
     }
 
-    /// As [`HostTarget::from_raw`], for a pointer and a size of the C API.
+    /// Like [`HostTarget::from_raw`], for a pointer and a size of the C API.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the pointer is NULL or the size is more than an address space.
@@ -265,13 +265,13 @@ impl HostTarget {
         Ok(unsafe { Self::from_raw(start, size) })
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// True if it has no bytes.
+    /// Returns true if it has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0

@@ -24,7 +24,7 @@ const STAGING_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 64 << 10 };
 /// Hosts call all of it from any thread at any time. A panic becomes a status of the call or of the
 /// stream.
 pub trait MemoryDevice: Send + Sync + 'static {
-    /// Description of the device. Asked once, when the device is opened.
+    /// Returns the description of the device. Asked once, when the device is opened.
     fn description(&self) -> Description {
         Description::default()
     }

@@ -206,7 +206,7 @@ impl Queue {
         self.submit_always(runs_on, |before| before.and_then(|()| work()))
     }
 
-    /// A fence that is passed when everything submitted so far is done.
+    /// Returns a fence that is passed when everything submitted so far is done.
     ///
     /// # Errors
     /// As [`Queue::submit_always`].
@@ -247,7 +247,7 @@ impl Queue {
         self.inner.wait()
     }
 
-    /// State of the queue, without waiting.
+    /// Returns the state of the queue, without waiting.
     ///
     /// # Errors
     /// The queue's failure.
@@ -255,7 +255,7 @@ impl Queue {
         lock(&self.inner.state).outcome()
     }
 
-    /// A handle that waits for the queue without keeping it.
+    /// Returns a handle that waits for the queue without keeping it.
     pub(crate) fn monitor(&self) -> QueueWatch {
         QueueWatch { inner: Arc::clone(&self.inner) }
     }
@@ -284,12 +284,12 @@ pub(crate) struct QueueWatch {
 }
 
 impl QueueWatch {
-    /// Another handle of the same queue.
+    /// Returns another handle of the same queue.
     pub(crate) fn share(&self) -> Self {
         Self { inner: Arc::clone(&self.inner) }
     }
 
-    /// As [`Queue::wait`].
+    /// Like [`Queue::wait`].
     ///
     /// # Errors
     /// As [`Queue::wait`].
@@ -297,7 +297,7 @@ impl QueueWatch {
         self.inner.wait()
     }
 
-    /// True if the queue is gone.
+    /// Returns true if the queue is gone.
     pub(crate) fn is_gone(&self) -> bool {
         lock(&self.inner.state).closing
     }

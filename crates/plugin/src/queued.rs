@@ -37,8 +37,8 @@ pub struct SingleDevice<M> {
 }
 
 impl<M: MemoryDevice> SingleDevice<M> {
-    /// A platform of that name, which is also the type of its device (see [`Platform::name`]).
-    /// `make` opens the device, as often as a host asks for it.
+    /// Returns a platform of that name, which is also the type of its device (see
+    /// [`Platform::name`]). `make` opens the device, as often as a host asks for it.
     #[must_use]
     pub fn new(name: &'static str, make: fn() -> M) -> Self {
         Self { name, make }
@@ -92,7 +92,7 @@ impl<M: MemoryDevice> Queued<M> {
         Self { memory: Arc::new(memory), streams: Mutex::new(Vec::new()) }
     }
 
-    /// The device behind the streams.
+    /// Returns the device behind the streams.
     #[must_use]
     pub fn memory(&self) -> &M {
         &self.memory

@@ -15,56 +15,56 @@ pub struct Status {
 pub type Result<T, E = Status> = std::result::Result<T, E>;
 
 impl Status {
-    /// A failure of that code. `OK` is no failure, so it becomes `UNKNOWN`.
+    /// Creates a failure of that code. `OK` is no failure, so it becomes `UNKNOWN`.
     #[must_use]
     pub fn new(code: TF_Code, message: impl Into<String>) -> Self {
         let code = if code == TF_Code::OK { TF_Code::UNKNOWN } else { code };
         Self { code, message: message.into() }
     }
 
-    /// The caller gave an argument that is never valid.
+    /// Creates a failure: the caller gave an argument that is never valid.
     #[must_use]
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new(TF_Code::INVALID_ARGUMENT, message)
     }
 
-    /// The system is not in the state that the operation needs.
+    /// Creates a failure: the system is not in the state that the operation needs.
     #[must_use]
     pub fn failed_precondition(message: impl Into<String>) -> Self {
         Self::new(TF_Code::FAILED_PRECONDITION, message)
     }
 
-    /// Something asked for is not there.
+    /// Creates a failure: something asked for is not there.
     #[must_use]
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(TF_Code::NOT_FOUND, message)
     }
 
-    /// Memory, threads or another resource are used up.
+    /// Creates a failure: memory, threads or another resource are used up.
     #[must_use]
     pub fn resource_exhausted(message: impl Into<String>) -> Self {
         Self::new(TF_Code::RESOURCE_EXHAUSTED, message)
     }
 
-    /// The plug-in does not do this.
+    /// Creates a failure: the plug-in does not do this.
     #[must_use]
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(TF_Code::UNIMPLEMENTED, message)
     }
 
-    /// The plug-in broke a rule of its own.
+    /// Creates a failure: the plug-in broke a rule of its own.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(TF_Code::INTERNAL, message)
     }
 
-    /// The code; never `OK`.
+    /// Returns the code; never `OK`.
     #[must_use]
     pub fn code(&self) -> TF_Code {
         self.code
     }
 
-    /// The sentence for people.
+    /// Returns the sentence for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -76,7 +76,7 @@ impl Status {
         Self { code: self.code, message: format!("{context}: {}", self.message) }
     }
 
-    /// The message as C takes it: NUL bytes inside, which would cut it short, become the
+    /// Returns the message as C takes it: NUL bytes inside, which would cut it short, become the
     /// replacement character.
     pub(crate) fn c_message(&self) -> CString {
         CString::new(self.message.as_str()).unwrap_or_else(|_| {

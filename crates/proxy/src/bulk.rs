@@ -94,17 +94,17 @@ enum End {
 }
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
-    /// The body of a request. An error ends it.
+    /// Returns the body of a request. An error ends it.
     pub(super) fn request(parts: S) -> Body {
         Body::new(Self { parts: Box::pin(parts), data: None, end: End::Plain })
     }
 
-    /// The body of an answer, which ends with a status: that of the first error, or OK.
+    /// Returns the body of an answer, which ends with a status: that of the first error, or OK.
     pub(super) fn answer(parts: S) -> Body {
         Body::new(Self { parts: Box::pin(parts), data: None, end: End::Status })
     }
 
-    /// The end of the body, once.
+    /// Returns the end of the body, once.
     fn ended(&mut self, status: Option<&Status>) -> Option<Result<Frame<Bytes>, tonic::Status>> {
         match (std::mem::replace(&mut self.end, End::Over), status) {
             (End::Over, _) | (End::Plain, None) => None,
@@ -114,7 +114,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
     }
 }
 
-/// The end of an answer: an error, or OK.
+/// Returns the end of an answer: an error, or OK.
 pub(super) fn ending(status: Option<&Status>) -> Result<Frame<Bytes>, tonic::Status> {
     let mut trailers = HeaderMap::with_capacity(1);
     match status {
@@ -171,7 +171,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body f
 /// A body of one message.
 struct OneMessage(Option<Bytes>);
 
-/// The body of a request that has one message.
+/// Returns the body of a request that has one message.
 pub(super) fn one_message(message: &impl Message) -> Body {
     let length = message.encoded_len();
     let mut framed = BytesMut::with_capacity(HEADER + length);
@@ -248,8 +248,8 @@ impl<M: DataMessage> DataParts<M> {
         Self { bytes: BodyBytes::new(body), left: 0, most, message: PhantomData }
     }
 
-    /// The next part; `None` at the end of a call that went well. Nothing is copied but messages
-    /// that have other fields than their data.
+    /// Returns the next part; `None` at the end of a call that went well. Nothing is copied but
+    /// messages that have other fields than their data.
     ///
     /// # Errors
     /// The status of the call; what the transport says; INTERNAL for a body that is not one of such
@@ -282,7 +282,7 @@ impl<M: DataMessage> DataParts<M> {
         }
     }
 
-    /// The length of the message that begins.
+    /// Returns the length of the message that begins.
     async fn length(&mut self) -> Result<usize, Status> {
         let mut header = [0; HEADER];
         for byte in &mut header {
@@ -351,7 +351,7 @@ impl<M: DataMessage> DataParts<M> {
 
 /// A message that carries data of a host buffer, or none.
 pub(crate) trait DataMessage: Message + Default {
-    /// The data.
+    /// Returns the data.
     fn into_data(self) -> Bytes;
 }
 
@@ -391,7 +391,7 @@ mod tests {
         framed(&GrpcHostBufferStoreRequest { data: Bytes::copy_from_slice(data) }.encode_to_vec())
     }
 
-    /// The data and the trailers of a body.
+    /// Returns the data and the trailers of a body.
     async fn all(mut body: Body) -> Result<(Vec<Bytes>, Option<HeaderMap>), tonic::Status> {
         let (mut data, mut trailers) = (Vec::new(), None);
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
@@ -403,7 +403,7 @@ mod tests {
         Ok((data, trailers))
     }
 
-    /// A body of these bytes in frames of `size` bytes, and a status.
+    /// Returns a body of these bytes in frames of `size` bytes, and a status.
     fn body(bytes: &[u8], size: usize, status: Option<tonic::Status>) -> Body {
         struct Written(std::collections::VecDeque<Frame<Bytes>>);
         impl http_body::Body for Written {

@@ -84,7 +84,7 @@ impl From<PjrtError> for ProxyError {
 }
 
 impl ProxyError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -103,7 +103,7 @@ impl ProxyError {
         }
     }
 
-    /// True if the peer was there and refused.
+    /// Returns true if the peer was there and refused.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. })
@@ -117,13 +117,13 @@ impl ProxyError {
         Self::Configuration { what, found: found.into(), reason: reason.into() }
     }
 
-    /// An answer of another kind than was asked for.
+    /// Returns an answer of another kind than was asked for.
     pub(super) fn unexpected(expected: &str) -> Self {
         Self::Protocol(format!("the answer is of another kind; expected {expected}"))
     }
 }
 
-/// An error with what is behind it: the first line of some says nothing.
+/// Returns an error with what is behind it: the first line of some says nothing.
 pub(super) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

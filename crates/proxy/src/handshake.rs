@@ -16,8 +16,8 @@ pub trait Handshake: Sized {
     /// [`ProxyError::Configuration`], which names the range and what this build speaks.
     fn check_supported(self) -> Result<Self, ProxyError>;
 
-    /// The answer of a server with these ranges to a client with those: the highest version of each
-    /// line that lies in both.
+    /// Returns the answer of a server with these ranges to a client with those: the highest version
+    /// of each line that lies in both.
     ///
     /// # Errors
     /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first.
@@ -38,7 +38,7 @@ impl Handshake for Ranges {
     }
 }
 
-/// The versions that a client claims to have been given, if they lie in these ranges.
+/// Returns the versions that a client claims to have been given, if they lie in these ranges.
 ///
 /// # Errors
 /// FAILED_PRECONDITION with the number and the range.
@@ -58,7 +58,7 @@ pub(crate) fn to_request(ranges: Ranges) -> GrpcGetVersionRequest {
     }
 }
 
-/// The ranges of a request. Builds that do not know the second line leave it out: 0.
+/// Returns the ranges of a request. Builds that do not know the second line leave it out: 0.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if a range is empty.

@@ -27,7 +27,7 @@ use serdes::{
 
 use crate::{Agreement, handshake};
 
-/// The metadata of a session.
+/// Returns the metadata of a session.
 pub(super) fn session_metadata(
     agreement: Agreement,
     initialization_data: &AttributeMap,
@@ -38,7 +38,7 @@ pub(super) fn session_metadata(
     })
 }
 
-/// The metadata of a store of `bytes` bytes.
+/// Returns the metadata of a store of `bytes` bytes.
 pub(super) fn store_metadata(
     session_id: u64,
     handle: u64,
@@ -79,8 +79,8 @@ pub(super) fn destruct(array_handles: Vec<u64>) -> DestructArrayRequest {
     DestructArrayRequest { array_handle: array_handles }
 }
 
-/// A request with its number. Requests that threads of the user's program make carry a number of
-/// the client, others do not.
+/// Returns a request with its number. Requests that threads of the user's program make carry a
+/// number of the client, others do not.
 pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> IfrtRequest {
     let internal = matches!(
         request,
@@ -97,8 +97,8 @@ pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> If
     }
 }
 
-/// The byte strides of row-major elements: 0 for each dimension of an empty array, as the real
-/// clients say it. Strings have none.
+/// Returns the byte strides of row-major elements: 0 for each dimension of an empty array, as the
+/// real clients say it. Strings have none.
 pub(super) fn row_major_strides(dtype: DType, shape: &Shape) -> Option<ByteStrides> {
     let item = i64::from(dtype.unpacked_byte_size()?);
     let mut strides = vec![0; shape.rank()];
@@ -131,7 +131,7 @@ pub(super) fn make_array(
     })
 }
 
-/// An array of a row-major host buffer for each shard.
+/// Returns an array of a row-major host buffer for each shard.
 pub(super) fn make_array_of_shards(
     spec: &ArraySpec,
     shards: &[(Shape, u64)],
@@ -267,7 +267,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/ifrt/golden")
     }
 
-    /// A request that a real client of jaxlib 0.10.2 sent.
+    /// Returns a request that a real client of jaxlib 0.10.2 sent.
     fn captured(name: &str) -> Vec<u8> {
         COMPARED.with_borrow_mut(|compared| compared.insert(name.to_owned()));
         fs::read(directory().join(name)).unwrap()

@@ -105,7 +105,7 @@ impl<K> Outbox<K> {
         }
     }
 
-    /// Bytes of the messages that are there; `None` after the last ones.
+    /// Returns the bytes of the messages that are there; `None` after the last ones.
     pub(super) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut outgoing = self.lock();
         if outgoing.bytes.len() > Self::FRAME {

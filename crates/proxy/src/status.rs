@@ -24,7 +24,7 @@ pub(super) fn to_proto(status: &Status) -> StatusProto {
     }
 }
 
-/// The status of a message; `None` for OK. A code that is not canonical becomes UNKNOWN.
+/// Returns the status of a message; `None` for OK. A code that is not canonical becomes UNKNOWN.
 pub(super) fn from_proto(proto: &StatusProto) -> Option<Status> {
     match StatusCode::from_number(proto.code) {
         Some(StatusCode::Ok) => None,
@@ -38,8 +38,8 @@ pub(super) fn to_grpc(status: &Status) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
 }
 
-/// The status of a call. One that the transport made, because no answer came, is UNAVAILABLE and
-/// says what happened.
+/// Returns the status of a call. One that the transport made, because no answer came, is
+/// UNAVAILABLE and says what happened.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     if let Some(cause) = std::error::Error::source(status) {
         return status!(Unavailable, "{}: {}", status.message(), super::error::with_causes(cause));

@@ -23,7 +23,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// Bytes of an array, or of a function's result: `dims` elements of a type.
+    /// Returns the bytes of an array, or of a function's result: `dims` elements of a type.
     pub(crate) fn of(
         given: &Bound<'_, PyAny>,
         dtype: DType,
@@ -44,7 +44,7 @@ impl Bytes {
         Ok(Self::Later { make: given.clone().unbind(), count, raised: raised.clone() })
     }
 
-    /// The bytes, if they are there.
+    /// Returns the bytes, if they are there.
     pub(crate) fn here(&self) -> Option<&[u8]> {
         match self {
             Self::Here(array) => Some(array.bytes()),
@@ -72,7 +72,7 @@ impl DeferredBytes for Bytes {
     }
 }
 
-/// The array that a function makes, of `expected` bytes.
+/// Returns the array that a function makes, of `expected` bytes.
 fn made(make: &Py<PyAny>, expected: u64) -> PyResult<Readable> {
     Python::attach(|py| {
         let array = Readable::of(&make.bind(py).call0()?)?;

@@ -9,8 +9,8 @@ use pyo3::{
 };
 use serdes_cli::EnvironmentQuestion;
 
-/// The answers about the environments at a path, or of an interpreter, which is not run: a list of
-/// objects, each with the text for people.
+/// Returns the answers about the environments at a path, or of an interpreter, which is not run: a
+/// list of objects, each with the text for people.
 #[pyfunction]
 pub(crate) fn doctor(
     py: Python<'_>,

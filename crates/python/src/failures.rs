@@ -30,7 +30,7 @@ mod errno {
 /// The name of a state in memory, which messages leave out.
 pub(crate) const BYTES: &str = "the bytes";
 
-/// An error of a state; `path` is that of the state, where it has one.
+/// Returns an error of a state; `path` is that of the state, where it has one.
 pub(crate) fn of_state(
     py: Python<'_>,
     error: serdes_device_state::Error,
@@ -73,17 +73,17 @@ pub(crate) fn of_state(
     }
 }
 
-/// Message about a file, which it names where there is one.
+/// Returns the message about a file, which it names where there is one.
 fn of_file(path: Option<&Path>, words: &str) -> String {
     path.map_or_else(|| words.to_owned(), |path| format!("{}: {words}", named(path).display()))
 }
 
-/// True if the file is one of the kinds of other programs whose tensors can be read.
+/// Returns true if the file is one of the kinds of other programs whose tensors can be read.
 fn holds_tensors(path: &Path) -> bool {
     tensor_io::open_in(&Storage::anywhere(), path).is_ok()
 }
 
-/// True if the file is a whole one of another kind, and no damaged state.
+/// Returns true if the file is a whole one of another kind, and no damaged state.
 fn is_of_another_kind(path: Option<&Path>) -> bool {
     let kind = path
         .and_then(|path| check::path_in(Arc::new(Storage::anywhere()), path, None).ok())
@@ -91,7 +91,7 @@ fn is_of_another_kind(path: Option<&Path>) -> bool {
     kind.is_some_and(|kind| kind != Kind::DeviceState)
 }
 
-/// An error of files of tensors.
+/// Returns an error of files of tensors.
 pub(crate) fn of_tensors(py: Python<'_>, error: tensor_io::Error) -> PyErr {
     use tensor_io::Error;
     let error = match error {
@@ -129,7 +129,7 @@ pub(crate) fn of_path(py: Python<'_>, error: &CheckError, path: &Path) -> PyErr 
     }
 }
 
-/// The exception of a reason.
+/// Returns the exception of a reason.
 pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) -> PyErr {
     let class = match reason.rule {
         Rule::TooNew | Rule::BadConsumer => "TooNew",
@@ -157,7 +157,7 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// An `OSError` from the system's error number, or from Rust's kind of error in its place.
+/// Returns an `OSError` from the system's error number, or from Rust's kind of error in its place.
 pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
     let number = error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
@@ -181,7 +181,7 @@ pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path
     PyOSError::new_err((number, message, named(path)))
 }
 
-/// Name of a file in an exception: a path as it is, an address without secrets.
+/// Returns the name of a file in an exception: a path as it is, an address without secrets.
 pub(crate) fn named(path: &Path) -> OsString {
     let storage = Storage::anywhere();
     match storage.is_of_system(path) {
@@ -190,7 +190,7 @@ pub(crate) fn named(path: &Path) -> OsString {
     }
 }
 
-/// Error of a function that answers JSON about a value with no form in it.
+/// Returns the error of a function that answers JSON about a value with no form in it.
 pub(crate) fn of_json(error: &serde_json::Error) -> PyErr {
     PyRuntimeError::new_err(format!("the answer has no form in JSON: {error}"))
 }

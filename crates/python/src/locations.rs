@@ -8,13 +8,13 @@ use serdes_tensors::storage::Storage;
 
 use crate::{failures, work::interruptible};
 
-/// The file system, object storage and the web, for one piece of work that this monitor stops. The
-/// environment is asked anew each time: a program of Python may change it.
+/// Returns the file system, object storage and the web, for one piece of work that this monitor
+/// stops. The environment is asked anew each time: a program of Python may change it.
 pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
     Storage::anywhere().with_monitor(monitor)
 }
 
-/// The path of the file system that a path is, or leads to; None for other places.
+/// Returns the path of the file system that a path is, or leads to; None for other places.
 #[pyfunction]
 pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
     let found = Storage::anywhere().system_path(&path).map(|found| found.map(Into::into));
@@ -23,7 +23,7 @@ pub(crate) fn system_path(path: PathBuf) -> PyResult<Option<PathBuf>> {
     })
 }
 
-/// Name of a path in messages: an address without secrets.
+/// Returns the name of a path in messages: an address without secrets.
 #[pyfunction]
 pub(crate) fn shown(path: PathBuf) -> OsString {
     failures::named(&path)

@@ -63,12 +63,12 @@ impl Location {
 pub(crate) struct Readable(Location);
 
 impl Readable {
-    /// The bytes of a contiguous array of numbers.
+    /// Returns the bytes of a contiguous array of numbers.
     pub(crate) fn of(array: &Bound<'_, PyAny>) -> PyResult<Self> {
         Location::of(array, false).map(Self)
     }
 
-    /// The bytes, row by row.
+    /// Returns the bytes, row by row.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.0.bytes == 0 {
             return &[];
@@ -102,7 +102,7 @@ impl ReadAt for Readable {
 pub(crate) struct Writable(Vec<Location>);
 
 impl Writable {
-    /// The bytes of contiguous arrays of numbers.
+    /// Returns the bytes of contiguous arrays of numbers.
     pub(crate) fn of<'py>(
         arrays: impl IntoIterator<Item = &'py Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
@@ -121,7 +121,7 @@ impl Writable {
         Ok(Self(locations))
     }
 
-    /// The bytes of each array, in the order in which the arrays were given.
+    /// Returns the bytes of each array, in the order in which the arrays were given.
     pub(crate) fn bytes(&mut self) -> Vec<&mut [u8]> {
         let slice = |place: &mut Location| -> &mut [u8] {
             if place.bytes == 0 {
@@ -151,7 +151,7 @@ struct Unwritten {
 }
 
 impl NewBytes {
-    /// An object of `bytes` bytes.
+    /// Returns an object of `bytes` bytes.
     pub(crate) fn new(py: Python<'_>, bytes: usize) -> PyResult<Self> {
         let length = ffi::Py_ssize_t::try_from(bytes)?;
         // SAFETY: without bytes to copy Python answers a new object with room for `length` of them,
@@ -166,7 +166,7 @@ impl NewBytes {
         Ok(Self { object, rest: Arc::new(Mutex::new(Unwritten { address, left: bytes })) })
     }
 
-    /// The object, all of whose bytes were written.
+    /// Returns the object, all of whose bytes were written.
     pub(crate) fn into_object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let left = self.rest.lock().unwrap_or_else(PoisonError::into_inner).left;
         if left > 0 {

@@ -19,7 +19,7 @@ impl Raised {
         told
     }
 
-    /// The exception that was kept.
+    /// Returns the exception that was kept.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

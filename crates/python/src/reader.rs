@@ -62,19 +62,19 @@ impl Reader {
         }
     }
 
-    /// The names of all tensors, in the order of their bytes.
+    /// Returns the names of all tensors, in the order of their bytes.
     fn names(&self) -> Vec<&str> {
         self.reader.names().collect()
     }
 
-    /// Type in IFRT's words, shape and bytes of a tensor.
+    /// Returns the type in IFRT's words, shape and bytes of a tensor.
     fn describe(&self, py: Python<'_>, name: &str) -> PyResult<(&'static str, Vec<i64>, u64)> {
         let tensor = self.tensor(py, name)?;
         let spec = tensor.spec();
         Ok((spec.dtype().name(), spec.shape().dims().to_vec(), tensor.bytes()))
     }
 
-    /// The sharding of a tensor in words.
+    /// Returns the sharding of a tensor in words.
     fn sharding(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         Ok(self.tensor(py, name)?.spec().sharding().to_string())
     }
@@ -84,17 +84,17 @@ impl Reader {
         self.reader.metadata().map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// Bytes of all tensors.
+    /// Returns the number of bytes of all tensors.
     fn data_bytes(&self) -> u64 {
         self.reader.data_bytes()
     }
 
-    /// The IFRT SerDes version that was asked for when the state was saved.
+    /// Returns the IFRT SerDes version that was asked for when the state was saved.
     fn serdes_version(&self) -> i32 {
         self.reader.ifrt_version()
     }
 
-    /// The number of parts that several processes saved; 0 for a state of one file.
+    /// Returns the number of parts that several processes saved; 0 for a state of one file.
     fn parts(&self) -> u32 {
         self.reader.parts()
     }
@@ -149,7 +149,7 @@ impl Reader {
         self.read(py, targets, verify, total, progress)
     }
 
-    /// The elements of a tensor of strings, row by row.
+    /// Returns the elements of a tensor of strings, row by row.
     #[pyo3(signature = (name, verify))]
     fn strings<'py>(
         &self,
@@ -224,7 +224,7 @@ const fn verification(verify: bool) -> Verification {
     if verify { Verification::Checksums } else { Verification::Skipped }
 }
 
-/// A part of an array.
+/// Returns a part of an array.
 pub(crate) fn domain(origin: &[i64], extent: &[i64]) -> PyResult<IndexDomain> {
     let made = Shape::new(extent).and_then(|shape| IndexDomain::new(Index::new(origin), shape));
     made.map_err(|error| PyValueError::new_err(error.to_string()))

@@ -3,7 +3,7 @@
 
 use serdes_check::{Remedy, Rule};
 
-/// Remedy for a program that uses the package.
+/// Returns the remedy for a program that uses the package.
 pub(crate) fn words(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ChooseTags => format!("{remedy} (`tags=`)"),

@@ -175,7 +175,7 @@ fn wait<T: Send>(
     interruptibly(py, runtime, work)?.map_err(|error| failure(&error))
 }
 
-/// As [`wait`], with the error as it is.
+/// Like [`wait`], with the error as it is.
 fn interruptibly<T: Send>(
     py: Python<'_>,
     runtime: &Runtime,
@@ -198,7 +198,8 @@ async fn stopped(monitor: &ProgressMonitor) {
     }
 }
 
-/// The error of arrays that are not kept: a `NotImplementedError` if the server keeps none at all.
+/// Returns the error of arrays that are not kept: a `NotImplementedError` if the server keeps none
+/// at all.
 fn unkept(error: &ProxyError) -> PyErr {
     match error {
         ProxyError::Status(status)

@@ -95,7 +95,7 @@ impl Asked {
 }
 
 impl Question {
-    /// The verdicts on what is at a path or below it.
+    /// Returns the verdicts on what is at a path or below it.
     fn walk(&self, path: &Path, monitor: &ProgressMonitor) -> Result<Vec<Verdict>, Cancelled> {
         let mut walk = serdes_check::walk(path, &self.options)
             .in_tree(Arc::clone(&self.tree))
@@ -122,7 +122,7 @@ fn to_json(verdicts: &[Verdict]) -> PyResult<String> {
         .map_err(|error| failures::of_json(&error))
 }
 
-/// The verdict on one artifact, as a list of one object.
+/// Returns the verdict on one artifact, as a list of one object.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<String> {
     asked.question(0, &ProgressMonitor::new()).map_err(wrong)?;
@@ -141,7 +141,7 @@ pub(crate) fn check(py: Python<'_>, path: PathBuf, asked: Asked) -> PyResult<Str
     to_json(&verdicts)
 }
 
-/// The verdict on an artifact in memory, as a list of one object.
+/// Returns the verdict on an artifact in memory, as a list of one object.
 #[pyfunction]
 pub(crate) fn check_bytes(py: Python<'_>, bytes: Vec<u8>, asked: Asked) -> PyResult<String> {
     let question = asked.question(0, &ProgressMonitor::new()).map_err(wrong)?;
@@ -158,7 +158,7 @@ pub(crate) fn check_bytes(py: Python<'_>, bytes: Vec<u8>, asked: Asked) -> PyRes
     to_json(&verdicts)
 }
 
-/// The verdicts on all artifacts at the paths and below them, in their order.
+/// Returns the verdicts on all artifacts at the paths and below them, in their order.
 #[pyfunction]
 #[pyo3(signature = (paths, asked, threads))]
 pub(crate) fn check_all(
@@ -207,7 +207,7 @@ fn check_paths(
     Ok(found.into_iter().flat_map(|(_, verdicts)| verdicts).collect())
 }
 
-/// A report of verdicts, which are a list of objects, in one of the forms of the command.
+/// Returns a report of verdicts, which are a list of objects, in one of the forms of the command.
 #[pyfunction]
 pub(crate) fn report(py: Python<'_>, verdicts: &str, loader: &str, form: &str) -> PyResult<String> {
     let verdicts: Vec<serde_json::Value> = serde_json::from_str(verdicts).map_err(wrong)?;
@@ -234,7 +234,7 @@ pub(crate) fn inspect(py: Python<'_>, path: PathBuf, kind: Option<String>) -> Py
         .map_err(|error| failures::of_json(&error))
 }
 
-/// Every entry of every line of versions on a day, as a list of objects.
+/// Returns every entry of every line of versions on a day, as a list of objects.
 #[pyfunction]
 #[pyo3(signature = (as_of))]
 pub(crate) fn versions(as_of: Option<&str>) -> PyResult<String> {

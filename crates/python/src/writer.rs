@@ -124,8 +124,8 @@ pub(crate) fn spec_of(
     Ok(ArraySpec::new(dtype, shape, sharding))
 }
 
-/// The sharding in XLA's words; where there are none, or none that this build knows, one that only
-/// names the devices: the shards say what they hold.
+/// Returns the sharding in XLA's words; where there are none, or none that this build knows, one
+/// that only names the devices: the shards say what they hold.
 pub(crate) fn sharding_of(
     devices: &[i32],
     words: Option<&str>,
@@ -152,7 +152,7 @@ pub(crate) enum GivenVersion {
 }
 
 impl GivenVersion {
-    /// The versions of both lines.
+    /// Returns the versions of both lines.
     pub(crate) fn versions(&self) -> PyResult<Versions> {
         match self {
             Self::Number(number) => {
@@ -284,7 +284,7 @@ pub(crate) fn remove_state(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     removed.map_err(|error| failures::of_state(py, error, Some(&path)))
 }
 
-/// The id of a new save of several processes.
+/// Returns the id of a new save of several processes.
 #[pyfunction]
 pub(crate) fn new_save_id(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &serdes_device_state::SaveId::random().bytes())

@@ -83,7 +83,7 @@ pub struct Proxy {
 }
 
 impl Jaxlib {
-    /// The table in a text.
+    /// Returns the table in a text.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -91,7 +91,7 @@ impl Jaxlib {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The text of the table, a release a line.
+    /// Returns the text of the table, a release a line.
     ///
     /// # Errors
     /// [`TableError`] if a row has no form in JSON.

@@ -26,21 +26,21 @@ pub use self::{
     rows::TableError,
 };
 
-/// The releases of jaxlib of this build.
+/// Returns the releases of jaxlib of this build.
 #[must_use]
 pub fn jaxlib() -> &'static Jaxlib {
     static KNOWN: OnceLock<Jaxlib> = OnceLock::new();
     KNOWN.get_or_init(|| embedded(Jaxlib::parse(include_str!("../data/jaxlib.json"))))
 }
 
-/// The releases of packages of this build.
+/// Returns the releases of packages of this build.
 #[must_use]
 pub fn packages() -> &'static Packages {
     static KNOWN: OnceLock<Packages> = OnceLock::new();
     KNOWN.get_or_init(|| embedded(Packages::parse(include_str!("../data/packages.json"))))
 }
 
-/// The facts about plug-ins of this build.
+/// Returns the facts about plug-ins of this build.
 #[must_use]
 pub fn plugins() -> &'static Plugins {
     static KNOWN: OnceLock<Plugins> = OnceLock::new();

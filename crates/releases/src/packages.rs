@@ -48,7 +48,7 @@ pub struct PackageRelease {
 }
 
 impl Packages {
-    /// The table in a text.
+    /// Returns the table in a text.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -56,7 +56,7 @@ impl Packages {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The text of the table, a release a line.
+    /// Returns the text of the table, a release a line.
     ///
     /// # Errors
     /// [`TableError`] if a row has no form in JSON.
@@ -70,7 +70,7 @@ impl Packages {
         Ok(format!("{{\n\"as_of\": {as_of},\n\"packages\": [\n{}\n]\n}}\n", packages.join(",\n")))
     }
 
-    /// The package of that name.
+    /// Returns the package of that name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)

@@ -106,7 +106,7 @@ pub struct Need {
 }
 
 impl Plugins {
-    /// The table in a text.
+    /// Returns the table in a text.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -114,7 +114,7 @@ impl Plugins {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The text of the table, a row a line.
+    /// Returns the text of the table, a row a line.
     ///
     /// # Errors
     /// [`TableError`] if a row has no form in JSON.

@@ -35,14 +35,14 @@ impl Formatter for Spaced {
     }
 }
 
-/// A row on one line.
+/// Returns a row on one line.
 pub(crate) fn row(row: &impl Serialize) -> Result<String, TableError> {
     let mut bytes = Vec::new();
     row.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A list, a row a line.
+/// Returns a list, a row a line.
 pub(crate) fn list<T: Serialize>(rows: &[T]) -> Result<String, TableError> {
     let rows = rows.iter().map(row).collect::<Result<Vec<_>, _>>()?;
     Ok(format!("[\n{}\n]", rows.join(",\n")))

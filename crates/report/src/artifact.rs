@@ -22,7 +22,7 @@ impl Answer {
         self.cell = first.or(cells.find(|cell| *cell == Cell::Differs)).unwrap_or(Cell::Yes);
     }
 
-    /// The answer for the exit status: only what counts.
+    /// Returns the answer for the exit status: only what counts.
     pub(crate) fn counted(&self) -> Cell {
         self.findings.iter().find(|one| one.counts()).map_or(Cell::Yes, Finding::cell)
     }
@@ -38,20 +38,20 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// An artifact about which no release was asked yet.
+    /// Creates an artifact about which no release was asked yet.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), location: None, kind: None, answers: Vec::new() }
     }
 
-    /// The same of a kind.
+    /// Returns the same of a kind.
     #[must_use]
     pub fn of_kind(self, kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..self }
     }
 
-    /// The same with its path from where reports are read: from the root of a repository, say. It is
-    /// what fingerprints, baselines and the locations of code scanners are of; without one the path
-    /// is.
+    /// Returns the same with its path from where reports are read: from the root of a repository,
+    /// say. It is what fingerprints, baselines and the locations of code scanners are of; without
+    /// one the path is.
     #[must_use]
     pub fn located_at(self, location: impl Into<String>) -> Self {
         Self { location: Some(location.into()), ..self }
@@ -96,32 +96,32 @@ impl Artifact {
         }
     }
 
-    /// The worst answer that counts: no is status 1, unknown status 2. What is known to the
+    /// Returns the worst answer that counts: no is status 1, unknown status 2. What is known to the
     /// baseline does not count.
     #[must_use]
     pub fn outcome(&self) -> Cell {
         self.answers.iter().map(Answer::counted).max().unwrap_or(Cell::Yes)
     }
 
-    /// The path, as it was given.
+    /// Returns the path, as it was given.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path from where reports are read.
+    /// Returns the path from where reports are read.
     #[must_use]
     pub fn location(&self) -> &str {
         self.location.as_deref().unwrap_or(&self.path)
     }
 
-    /// The kind, if there is something to tell it from.
+    /// Returns the kind, if there is something to tell it from.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// The answers of the releases, in their order.
+    /// Returns the answers of the releases, in their order.
     #[must_use]
     pub fn answers(&self) -> &[Answer] {
         &self.answers
@@ -131,12 +131,12 @@ impl Artifact {
         &mut self.answers
     }
 
-    /// The findings of all releases.
+    /// Returns the findings of all releases.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.answers.iter().flat_map(|answer| &answer.findings)
     }
 
-    /// The worst answer of all releases.
+    /// Returns the worst answer of all releases.
     #[must_use]
     pub fn worst(&self) -> Cell {
         self.answers.iter().map(|answer| answer.cell).max().unwrap_or(Cell::Yes)

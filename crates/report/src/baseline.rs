@@ -71,7 +71,7 @@ pub enum BaselineError {
 }
 
 impl BaselineError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -103,7 +103,7 @@ pub struct Baseline {
 type Key = (String, Option<String>, String, Option<String>);
 
 impl Baseline {
-    /// The findings of a report that it shows.
+    /// Returns the findings of a report that it shows.
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let findings = report.artifacts().iter().flat_map(Artifact::findings);
@@ -111,7 +111,7 @@ impl Baseline {
         Self { entries: shown.map(|finding| (key(finding), reason(finding))).collect() }
     }
 
-    /// The baseline in a text.
+    /// Returns the baseline in a text.
     ///
     /// # Errors
     /// If it is no baseline, or one in a newer form.
@@ -138,7 +138,7 @@ impl Baseline {
         Ok(Self { entries })
     }
 
-    /// The entries, sorted.
+    /// Returns the entries, sorted.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.entries.iter().map(|((artifact, release, rule, place), reason)| Entry {
             artifact: artifact.clone(),
@@ -149,7 +149,7 @@ impl Baseline {
         })
     }
 
-    /// The same with the reasons that an older baseline gives for the same findings.
+    /// Returns the same with the reasons that an older baseline gives for the same findings.
     #[must_use]
     pub fn with_reasons_of(mut self, older: &Self) -> Self {
         for (key, reason) in &mut self.entries {
@@ -213,7 +213,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The entries that name no finding of these artifacts.
+    /// Returns the entries that name no finding of these artifacts.
     #[must_use]
     pub fn unmatched(&self) -> Vec<Unmatched> {
         let unmatched =
@@ -237,7 +237,7 @@ fn key(finding: &Finding) -> Key {
     (clean(artifact).into_owned(), release.clone(), rule.clone(), place.clone())
 }
 
-/// The reason that the finding was known for.
+/// Returns the reason that the finding was known for.
 fn reason(finding: &Finding) -> Option<String> {
     finding.known.clone().filter(|reason| !reason.is_empty())
 }
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::{Cell, Class, Tool};
 
-    /// A report of artifacts with findings: path, release, rule, place.
+    /// Returns a report of artifacts with findings: path, release, rule, place.
     fn report(findings: &[(&str, &str, &str, &str)]) -> Report {
         let mut report = Report::new(Tool::new("t", "1"));
         for (path, release, rule, place) in findings {

@@ -21,7 +21,7 @@ impl Cell {
     /// All cells, the best first.
     pub const ALL: &'static [Self] = &[Self::Yes, Self::Differs, Self::No, Self::Unknown];
 
-    /// The word that programs compare.
+    /// Returns the word that programs compare.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -56,67 +56,67 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A warning of a rule about the whole artifact.
+    /// Creates a warning of a rule about the whole artifact.
     pub fn new(rule: impl Into<String>, message: impl Into<String>) -> Self {
         Self { rule: rule.into(), message: message.into(), ..Self::default() }
     }
 
-    /// The same of another class.
+    /// Returns the same of another class.
     #[must_use]
     pub fn of_class(self, class: Class) -> Self {
         let level = if class == Class::Refusal { Level::Deny } else { self.level };
         Self { class, level, ..self }
     }
 
-    /// The same, where the artifact cannot be read because of it.
+    /// Returns the same, where the artifact cannot be read because of it.
     #[must_use]
     pub fn unreadable(self) -> Self {
         Self { is_unreadable: true, ..self }
     }
 
-    /// The same at a place inside of the artifact.
+    /// Returns the same at a place inside of the artifact.
     #[must_use]
     pub fn at(self, place: impl Into<String>) -> Self {
         Self { place: Some(place.into()), ..self }
     }
 
-    /// The same with what was found and what would have been accepted.
+    /// Returns the same with what was found and what would have been accepted.
     #[must_use]
     pub fn with_values(self, found: Option<String>, expected: Option<String>) -> Self {
         Self { found, expected, ..self }
     }
 
-    /// The same with what to do.
+    /// Returns the same with what to do.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// The same with the loader that decided.
+    /// Returns the same with the loader that decided.
     #[must_use]
     pub fn with_loader(self, loader: impl Into<String>) -> Self {
         Self { loader: Some(loader.into()), ..self }
     }
 
-    /// The identity of the finding: of its artifact, rule and place, and of nothing else.
+    /// Returns the identity of the finding: of its artifact, rule and place, and of nothing else.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.artifact, &self.rule, self.place.as_deref())
     }
 
-    /// True if the artifact is not acceptable because of it: it is denied, and not known.
+    /// Returns true if the artifact is not acceptable because of it: it is denied, and not known.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.level == Level::Deny && self.known.is_none()
     }
 
-    /// True if reports show it: its rule is not allowed.
+    /// Returns true if reports show it: its rule is not allowed.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.level != Level::Allow
     }
 
-    /// The cell that it makes of its release. That it is known changes nothing about that.
+    /// Returns the cell that it makes of its release. That it is known changes nothing about that.
     #[must_use]
     pub fn cell(&self) -> Cell {
         match (self.level, self.class) {

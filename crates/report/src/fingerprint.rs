@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 pub struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
-    /// The fingerprint of a rule's finding at a place in an artifact.
+    /// Returns the fingerprint of a rule's finding at a place in an artifact.
     #[must_use]
     pub fn of(artifact: &str, rule: &str, place: Option<&str>) -> Self {
         let artifact = clean(artifact);
@@ -37,8 +37,8 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A path without what does not change where it leads: `./`, doubled and final slashes. Addresses
-/// stay as they are.
+/// Returns a path without what does not change where it leads: `./`, doubled and final slashes.
+/// Addresses stay as they are.
 pub(crate) fn clean(path: &str) -> Cow<'_, str> {
     let is_odd = path.starts_with("./")
         || path.contains("/./")

@@ -38,7 +38,7 @@ impl Format {
         Self::Html,
     ];
 
-    /// The name by which it is asked for.
+    /// Returns the name by which it is asked for.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The names of all forms, for messages.
+/// Returns the names of all forms, for messages.
 fn known() -> String {
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.id()).collect();
     names.join(", ")
@@ -75,7 +75,7 @@ pub struct UnknownFormat {
 }
 
 impl UnknownFormat {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound

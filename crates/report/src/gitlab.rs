@@ -94,7 +94,7 @@ fn description(artifact: &Artifact, group: &Group<'_>) -> String {
     text
 }
 
-/// One of GitLab's: info, minor, major, critical, blocker.
+/// Returns one of GitLab's: info, minor, major, critical, blocker.
 fn severity(finding: &Finding) -> &'static str {
     match (&finding.known, finding.level, finding.class) {
         (Some(_), ..) => "info",

@@ -13,8 +13,8 @@ pub(crate) struct Group<'r> {
     pub(crate) releases: Vec<&'r str>,
 }
 
-/// The findings of an artifact that are shown, each once. Those that are known are apart from those
-/// of the same rule and place that are not.
+/// Returns the findings of an artifact that are shown, each once. Those that are known are apart
+/// from those of the same rule and place that are not.
 pub(crate) fn groups(artifact: &Artifact) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut numbers = HashMap::new();
@@ -38,8 +38,8 @@ impl<'r> Group<'r> {
         self.releases.extend(release.filter(|release| self.releases.last() != Some(release)));
     }
 
-    /// The releases in words: `2.12 to 2.16, 2.18`; empty where it is about none, or where nothing
-    /// was asked about another.
+    /// Returns the releases in words: `2.12 to 2.16, 2.18`; empty where it is about none, or where
+    /// nothing was asked about another.
     pub(crate) fn releases_of(&self, artifact: &'r Artifact) -> String {
         if artifact.answers().len() < 2 {
             return String::new();
@@ -50,7 +50,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// The chosen ones of a list as ranges in words.
+/// Returns the chosen ones of a list as ranges in words.
 pub(crate) fn ranges(all: &[&str], is_chosen: impl Fn(&str) -> bool) -> String {
     let mut words = Vec::new();
     for run in all.chunk_by(|one, next| is_chosen(one) == is_chosen(next)) {

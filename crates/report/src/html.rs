@@ -131,7 +131,7 @@ impl<'r> Page<'r> {
         rows.filter(|row| row.cells.iter().any(|one| one.id == cell.id())).count()
     }
 
-    /// The rows of a table; the findings of its artifacts become sections.
+    /// Returns the rows of a table; the findings of its artifacts become sections.
     fn rows(&mut self, table: &Table<'r>, ids: &mut Ids) -> Rows<'r> {
         let mut rows = Vec::new();
         for artifact in &table.artifacts {
@@ -217,8 +217,8 @@ impl Ids {
         self.artifacts
     }
 
-    /// The name of a finding: its fingerprint, so that a link to it stays; several of the same are
-    /// counted.
+    /// Returns the name of a finding: its fingerprint, so that a link to it stays; several of the
+    /// same are counted.
     fn of(&mut self, finding: &Finding) -> String {
         let fingerprint = finding.fingerprint();
         let count = self.findings.entry(fingerprint).or_default();
@@ -240,7 +240,7 @@ fn key(finding: &Finding) -> Key<'_> {
     )
 }
 
-/// The findings of an artifact, and the element of each.
+/// Returns the findings of an artifact, and the element of each.
 fn items<'r>(artifact: &'r Artifact, ids: &mut Ids) -> (Vec<Item<'r>>, HashMap<Key<'r>, String>) {
     let mut elements = HashMap::new();
     let mut items = Vec::new();
@@ -282,7 +282,7 @@ fn item<'r>(artifact: &'r Artifact, group: &Group<'r>, id: String) -> Item<'r> {
     }
 }
 
-/// The finding that a cell follows from; of one that is yes the first warning.
+/// Returns the finding that a cell follows from; of one that is yes the first warning.
 fn decisive(findings: &[Finding], cell: Cell) -> Option<&Finding> {
     let shown = || findings.iter().filter(|finding| finding.is_shown());
     shown().find(|finding| finding.cell() == cell).or_else(|| shown().next())

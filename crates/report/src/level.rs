@@ -16,7 +16,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The word that programs compare.
+    /// Returns the word that programs compare.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -47,20 +47,20 @@ impl Levels {
         Self { default: Level::Deny, rules: BTreeMap::new() }
     }
 
-    /// The same with the level of a rule; the last one given for a rule wins.
+    /// Returns the same with the level of a rule; the last one given for a rule wins.
     #[must_use]
     pub fn with(mut self, rule: impl Into<String>, level: Level) -> Self {
         self.rules.insert(rule.into(), level);
         self
     }
 
-    /// The level of warnings of a rule.
+    /// Returns the level of warnings of a rule.
     #[must_use]
     pub fn of(&self, rule: &str) -> Level {
         self.rules.get(rule).copied().unwrap_or(self.default)
     }
 
-    /// True if every warning is a warning.
+    /// Returns true if every warning is a warning.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

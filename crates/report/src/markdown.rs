@@ -86,7 +86,8 @@ impl Page {
     }
 }
 
-/// The rows of a table: those that every release takes last, where there is no room for all.
+/// Returns the rows of a table: those that every release takes last, where there is no room for
+/// all.
 fn rows(table: &Table<'_>, most: usize) -> Rows {
     let number = table.artifacts.len();
     let is_good = |artifact: &Artifact| number > most && artifact.worst() == Cell::Yes;
@@ -139,7 +140,7 @@ fn item(artifact: &Artifact, group: &Group<'_>) -> Item {
     }
 }
 
-/// The rank of a finding among others, and its mark.
+/// Returns the rank of a finding among others, and its mark.
 fn weight(group: &Group<'_>) -> (usize, &'static str) {
     match (&group.finding.known, group.finding.level) {
         (None, Level::Deny) => (0, "❌"),

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 /// Longest text that is shown of one name or message, in characters.
 const LONGEST: usize = 2_000;
 
-/// A text for people, on one line: what acts is escaped, and the middle of a very long one is left
-/// out.
+/// Returns a text for people, on one line: what acts is escaped, and the middle of a very long one
+/// is left out.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let text = shortened(text, LONGEST);
     if !text.contains(acts) {
@@ -20,7 +20,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A text of at most `longest` characters, with a mark in place of its middle if that was left out.
+/// Returns a text of at most `longest` characters, with a mark in place of its middle if that was
+/// left out.
 pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return Cow::Borrowed(text);
@@ -31,8 +32,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(start + "…" + &end.into_iter().rev().collect::<String>())
 }
 
-/// True if a character is no letter on a line: control characters, those that change the direction
-/// of text or separate lines, and those that XML cannot have.
+/// Returns true if a character is no letter on a line: control characters, those that change the
+/// direction of text or separate lines, and those that XML cannot have.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -41,7 +42,7 @@ fn acts(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A number of things: `1 artifact`, `2 artifacts`.
+/// Returns a number of things: `1 artifact`, `2 artifacts`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

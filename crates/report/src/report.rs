@@ -15,12 +15,12 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A program without an address.
+    /// Creates a program without an address.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), address: None }
     }
 
-    /// The same with the address of its documentation.
+    /// Returns the same with the address of its documentation.
     #[must_use]
     pub fn at(self, address: impl Into<String>) -> Self {
         Self { address: Some(address.into()), ..self }
@@ -48,36 +48,36 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule by its name and meaning.
+    /// Creates a rule by its name and meaning.
     pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self { id: id.into(), summary: summary.into(), ..Self::default() }
     }
 
-    /// The same, where it never refuses by itself.
+    /// Returns the same, where it never refuses by itself.
     #[must_use]
     pub fn warning(self) -> Self {
         Self { is_warning: true, ..self }
     }
 
-    /// The same with its meaning at length.
+    /// Returns the same with its meaning at length.
     #[must_use]
     pub fn with_meaning(self, meaning: impl Into<String>) -> Self {
         Self { meaning: meaning.into(), ..self }
     }
 
-    /// The same with an example.
+    /// Returns the same with an example.
     #[must_use]
     pub fn with_example(self, example: impl Into<String>) -> Self {
         Self { example: Some(example.into()), ..self }
     }
 
-    /// The same with what to do.
+    /// Returns the same with what to do.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// The same with the address of its documentation.
+    /// Returns the same with the address of its documentation.
     #[must_use]
     pub fn at(self, address: impl Into<String>) -> Self {
         Self { address: Some(address.into()), ..self }
@@ -94,14 +94,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report without artifacts.
+    /// Creates a report without artifacts.
     #[must_use]
     pub const fn new(tool: Tool) -> Self {
         Self { tool, rules: Vec::new(), artifacts: Vec::new(), notes: Vec::new() }
     }
 
-    /// The same with the rules that its findings name. A rule that is not among them is known by
-    /// its name alone.
+    /// Returns the same with the rules that its findings name. A rule that is not among them is
+    /// known by its name alone.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..self }
@@ -118,19 +118,19 @@ impl Report {
         self.notes.push(sentence.into());
     }
 
-    /// The program that made it.
+    /// Returns the program that made it.
     #[must_use]
     pub const fn tool(&self) -> &Tool {
         &self.tool
     }
 
-    /// The rules, in the order that they were given in.
+    /// Returns the rules, in the order that they were given in.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The artifacts, in the order that they were added in.
+    /// Returns the artifacts, in the order that they were added in.
     #[must_use]
     pub fn artifacts(&self) -> &[Artifact] {
         &self.artifacts
@@ -151,14 +151,14 @@ impl Report {
         self.artifacts.iter_mut().for_each(|artifact| artifact.apply(levels));
     }
 
-    /// The worst answer that counts: no is status 1, unknown status 2. What is known to the
+    /// Returns the worst answer that counts: no is status 1, unknown status 2. What is known to the
     /// baseline does not count.
     #[must_use]
     pub fn outcome(&self) -> Cell {
         self.artifacts.iter().map(Artifact::outcome).max().unwrap_or(Cell::Yes)
     }
 
-    /// True if nothing counts against an artifact.
+    /// Returns true if nothing counts against an artifact.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.outcome() == Cell::Yes

@@ -227,7 +227,7 @@ struct Properties<'r> {
     remedy: Option<String>,
 }
 
-/// The rules that findings name, in the order of the report's rules.
+/// Returns the rules that findings name, in the order of the report's rules.
 fn rules(report: &Report) -> Vec<Descriptor<'_>> {
     let mut named: HashMap<&str, &Finding> = HashMap::new();
     let mut order = Vec::new();
@@ -345,8 +345,8 @@ fn level(finding: &Finding) -> &'static str {
     }
 }
 
-/// A message. Braces are doubled, since `{0}` stands for an argument, and what would be a link is
-/// none (SARIF 2.1.0, 3.11.5 and 3.11.6).
+/// Returns a message. Braces are doubled, since `{0}` stands for an argument, and what would be a
+/// link is none (SARIF 2.1.0, 3.11.5 and 3.11.6).
 fn message(text: &str) -> String {
     let text = shown(text).replace('{', "{{").replace('}', "}}");
     if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text }
@@ -359,7 +359,7 @@ const ESCAPED: &AsciiSet =
 /// Longest path that a URI has, in characters.
 const LONGEST_PATH: usize = 4_096;
 
-/// A path as a reference relative to where the command ran, or as an address.
+/// Returns a path as a reference relative to where the command ran, or as an address.
 fn uri(path: &str) -> String {
     let path = clean(path);
     let path = shortened(&path, LONGEST_PATH);

@@ -33,7 +33,7 @@ pub struct Summary {
 }
 
 impl Report {
-    /// The report in numbers.
+    /// Returns the report in numbers.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { artifacts: self.artifacts().len(), ..Summary::default() };
@@ -52,7 +52,7 @@ impl Report {
         summary
     }
 
-    /// The report in sentences: which releases load what, and how much of it is known.
+    /// Returns the report in sentences: which releases load what, and how much of it is known.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.tables().iter().map(Table::sentence).collect();
@@ -60,7 +60,7 @@ impl Report {
         sentences
     }
 
-    /// The sentence about findings that the baseline knows; `None` where there are none.
+    /// Returns the sentence about findings that the baseline knows; `None` where there are none.
     #[must_use]
     pub fn known(&self) -> Option<String> {
         let Summary { counting, known, .. } = self.summary();
@@ -72,7 +72,8 @@ impl Report {
         (known > 0).then(|| format!("{} known to the baseline; {new}", count(known, "finding")))
     }
 
-    /// The artifacts by the releases that they were judged for, in the order of their first ones.
+    /// Returns the artifacts by the releases that they were judged for, in the order of their first
+    /// ones.
     pub(crate) fn tables(&self) -> Vec<Table<'_>> {
         let mut tables: Vec<Table<'_>> = Vec::new();
         let mut numbers = HashMap::new();
@@ -93,13 +94,13 @@ impl Report {
 }
 
 impl Table<'_> {
-    /// Number of artifacts for which something holds, and the number of all: `1 of 3`.
+    /// Returns the number of artifacts for which something holds, and the number of all: `1 of 3`.
     fn part(&self, holds: impl Fn(&Artifact) -> bool) -> (usize, String) {
         let number = self.artifacts.iter().filter(|artifact| holds(artifact)).count();
         (number, format!("{number} of {}", self.artifacts.len()))
     }
 
-    /// The table in a sentence: which releases load how many.
+    /// Returns the table in a sentence: which releases load how many.
     fn sentence(&self) -> String {
         let fails = |cell: Cell| matches!(cell, Cell::No | Cell::Unknown);
         let has = |artifact: &Artifact, which: &dyn Fn(Cell) -> bool| {
@@ -140,7 +141,7 @@ impl Table<'_> {
         parts.join("; ")
     }
 
-    /// The releases that load all of the artifacts, or the one that loads the most.
+    /// Returns the releases that load all of the artifacts, or the one that loads the most.
     fn where_all_load(&self) -> String {
         let of_release = |number: usize| {
             let cells = self.artifacts.iter().filter_map(|artifact| artifact.answers().get(number));
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
     use crate::{Class, Finding, Tool};
 
-    /// A report of artifacts by the letters of their cells: y, d, n, u.
+    /// Returns a report of artifacts by the letters of their cells: y, d, n, u.
     fn report(rows: &[&str]) -> Report {
         let mut report = Report::new(Tool::new("t", "1"));
         for (row, cells) in rows.iter().enumerate() {

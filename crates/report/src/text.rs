@@ -28,13 +28,13 @@ pub struct TextOptions {
 }
 
 impl TextOptions {
-    /// A terminal of this number of columns.
+    /// Returns a terminal of this number of columns.
     #[must_use]
     pub const fn terminal(columns: usize) -> Self {
         Self { table: columns, line: Some(columns), has_colours: true }
     }
 
-    /// A file: tables of 80 columns, other lines as long as they are, no colours.
+    /// Returns a file: tables of 80 columns, other lines as long as they are, no colours.
     #[must_use]
     pub const fn file() -> Self {
         Self { table: 80, line: None, has_colours: false }
@@ -60,7 +60,7 @@ pub(crate) fn write(report: &Report, options: TextOptions, out: &mut dyn Write) 
     Ok(())
 }
 
-/// True if an artifact is not just taken by every release.
+/// Returns true if an artifact is not just taken by every release.
 fn says_anything(artifact: &Artifact) -> bool {
     artifact.worst() != Cell::Yes || artifact.findings().any(Finding::is_shown)
 }
@@ -234,7 +234,7 @@ impl Text<'_> {
     }
 }
 
-/// A text without the escape sequences of colours, of which ours alone are in a label.
+/// Returns a text without the escape sequences of colours, of which ours alone are in a label.
 fn plain(label: &str) -> String {
     let mut plain = String::with_capacity(label.len());
     let mut is_sequence = false;
@@ -249,7 +249,7 @@ fn plain(label: &str) -> String {
     plain
 }
 
-/// True if two releases say the same of an artifact, but for their own names.
+/// Returns true if two releases say the same of an artifact, but for their own names.
 fn are_alike(one: &Answer, other: &Answer) -> bool {
     let same = |one: &Finding, other: &Finding| {
         one.rule == other.rule
@@ -324,7 +324,7 @@ impl Layout {
     }
 }
 
-/// A path in lines of a width, broken behind slashes where it can be.
+/// Returns a path in lines of a width, broken behind slashes where it can be.
 fn lines_of_path(path: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -135,7 +135,7 @@ impl<'a> Bytecode<'a> {
         Ok(Self { version, sections, strings, attributes, types, properties, tables })
     }
 
-    /// The numbers of attributes and types that there are.
+    /// Returns the numbers of attributes and types that there are.
     pub(super) fn numbers(&self) -> Numbers {
         Numbers { attributes: self.attributes.len(), types: self.types.len() }
     }
@@ -154,12 +154,12 @@ impl<'a> Bytecode<'a> {
         }
     }
 
-    /// The name of a dialect; empty if it is no text.
+    /// Returns the name of a dialect; empty if it is no text.
     pub(super) fn dialect(&self, dialect: usize) -> &'a str {
         std::str::from_utf8(self.tables.dialect(dialect)).unwrap_or_default()
     }
 
-    /// The dialect and the name of an operation; empty if they are no text.
+    /// Returns the dialect and the name of an operation; empty if they are no text.
     pub(super) fn operation_name(&self, operation: usize) -> (&'a str, &'a str) {
         let Some(entry) = self.tables.operation_names.get(operation) else { return ("", "") };
         let name = std::str::from_utf8(self.tables.string(entry.name)).unwrap_or_default();

@@ -15,14 +15,14 @@ const fn minor(minor: u32) -> StableHloVersion {
     StableHloVersion::new(1, minor, 0)
 }
 
-/// The version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for all that
-/// are as old or older, `None` if it is not known here.
+/// Returns the version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for
+/// all that are as old or older, `None` if it is not known here.
 pub(super) fn operation(name: &str) -> Option<StableHloVersion> {
     vhlo::operation(name).map(|operation| minor(u32::from(operation.since_minor)))
 }
 
-/// As [`operation`], of the attribute with that code. The accuracy of results (19 and 20) is part of
-/// operations that are as new, and counts with them.
+/// Like [`operation`], of the attribute with that code. The accuracy of results (19 and 20) is part
+/// of operations that are as new, and counts with them.
 pub(super) fn attribute(code: u64) -> Option<StableHloVersion> {
     match code {
         1..=20 => Some(StableHloVersion::OLDEST_TARGET),
@@ -31,8 +31,8 @@ pub(super) fn attribute(code: u64) -> Option<StableHloVersion> {
     }
 }
 
-/// As [`operation`], of the type with that code. The type of nothing (33) is part of the algorithm of
-/// `dot_general_v2`, and counts with it.
+/// Like [`operation`], of the type with that code. The type of nothing (33) is part of the
+/// algorithm of `dot_general_v2`, and counts with it.
 pub(super) fn of_type(code: u64) -> Option<StableHloVersion> {
     Some(match code {
         0..=30 | type_code::NONE => StableHloVersion::OLDEST_TARGET,

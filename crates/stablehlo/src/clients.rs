@@ -17,7 +17,7 @@ impl ProxyClient {
         Self { release, writes }
     }
 
-    /// Way by which its programs reach a plug-in that reads up to `reader`.
+    /// Returns the way by which its programs reach a plug-in that reads up to `reader`.
     pub fn passage(&self, reader: StableHloVersion) -> Passage {
         if self.writes.release() <= reader.release() {
             Passage::AsTheyAre

@@ -75,7 +75,7 @@ pub enum StableHloError {
 }
 
 impl StableHloError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

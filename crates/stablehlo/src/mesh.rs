@@ -50,7 +50,7 @@ pub(super) struct MeshSymbols<'f, 'a> {
 }
 
 impl<'f, 'a> MeshSymbols<'f, 'a> {
-    /// The meshes of these operations.
+    /// Creates the meshes of these operations.
     pub(super) fn new(file: &'f Bytecode<'a>, operations: &[Operation]) -> Self {
         let mut by_name = HashMap::new();
         for operation in operations {
@@ -71,8 +71,8 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         Self { file, by_name, devices_left: MOST_DEVICES }
     }
 
-    /// The groups that an attribute says; `None` if it cuts axes, if its mesh cannot be read, or
-    /// if there are too many devices.
+    /// Returns the groups that an attribute says; `None` if it cuts axes, if its mesh cannot be
+    /// read, or if there are too many devices.
     pub(super) fn replica_groups(&mut self, mut contents: Cursor<'a>) -> Option<ReplicaGroups> {
         let mesh = contents.varint().ok()?;
         let axes = contents.varint().ok()?;
@@ -147,13 +147,13 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         (0..count).map(entry).collect()
     }
 
-    /// The elements of an array of VHLO.
+    /// Returns the elements of an array of VHLO.
     fn elements(&self, attribute: u64) -> Option<Vec<u64>> {
         let (code, contents) = self.file.attribute(attribute, VHLO)?;
         (code == attribute_code::ARRAY).then(|| list(contents))?
     }
 
-    /// An integer of 64 bits.
+    /// Returns an integer of 64 bits.
     fn integer(&self, attribute: u64) -> Option<i64> {
         let (code, mut contents) = self.file.attribute(attribute, BUILTIN)?;
         (code == builtin_code::INTEGER).then_some(())?;
@@ -171,7 +171,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         })
     }
 
-    /// The elements of a tensor of integers of 64 bits, in either dialect.
+    /// Returns the elements of a tensor of integers of 64 bits, in either dialect.
     fn tensor(&self, attribute: u64) -> Option<Vec<i64>> {
         let of_vhlo = self.file.attribute(attribute, VHLO);
         let of_builtin = self.file.attribute(attribute, BUILTIN);
@@ -193,14 +193,14 @@ fn find(entries: &[(&[u8], u64)], name: &[u8]) -> Option<u64> {
     entries.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
 }
 
-/// A count, and that many numbers.
+/// Returns a count, and that many numbers.
 fn list(mut contents: Cursor<'_>) -> Option<Vec<u64>> {
     let count = contents.count().ok().filter(|count| *count <= MOST_AXES)?;
     let list = (0..count).map(|_| contents.varint().ok()).collect::<Option<_>>();
     list.filter(|_| contents.is_empty())
 }
 
-/// The groups in which the axes of these places communicate.
+/// Returns the groups in which the axes of these places communicate.
 fn groups(mesh: &Mesh<'_>, communicating: &[usize], most: i64) -> Option<ReplicaGroups> {
     let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.size).collect();
     let multiplied = |product: i64, size: &i64| {

@@ -14,28 +14,28 @@ pub struct Need {
 }
 
 impl Need {
-    /// Name of the feature: `operation vhlo.composite_v2`.
+    /// Returns the name of the feature: `operation vhlo.composite_v2`.
     pub fn feature(&self) -> &str {
         &self.feature
     }
 
-    /// The first version that knows it; `None` if that is not known here.
+    /// Returns the first version that knows it; `None` if that is not known here.
     pub fn since(&self) -> Option<StableHloVersion> {
         self.since
     }
 
-    /// True if an older version expresses the same in another way, which is known here.
+    /// Returns true if an older version expresses the same in another way, which is known here.
     pub fn is_rewritable(&self) -> bool {
         self.otherwise.is_some()
     }
 
-    /// The oldest version that can say it, in this way or another; `None` if that is not known
-    /// here.
+    /// Returns the oldest version that can say it, in this way or another; `None` if that is not
+    /// known here.
     pub(super) fn oldest(&self) -> Option<StableHloVersion> {
         self.otherwise.or(self.since)
     }
 
-    /// True if a reader of that version knows it.
+    /// Returns true if a reader of that version knows it.
     pub(super) fn is_known_to(&self, version: StableHloVersion) -> bool {
         self.since.is_some_and(|since| since <= version)
     }

@@ -54,12 +54,12 @@ const fn older(
     Older { name, to, uses: Uses::Any, count, left_out, neutral }
 }
 
-/// An operation whose only attribute is the accuracy of its result.
+/// Returns an operation whose only attribute is the accuracy of its result.
 const fn exact(name: &'static str, to: &'static str) -> Older {
     older(name, to, 1, &[0], Neutral::DefaultAccuracy)
 }
 
-/// A form that differs from the earlier one in how it may be used.
+/// Returns a form that differs from the earlier one in how it may be used.
 const fn used(name: &'static str, to: &'static str, uses: Uses) -> Older {
     Older { name, to, uses, count: 0, left_out: &[], neutral: Neutral::False }
 }
@@ -94,24 +94,24 @@ const FORMS: [Older; 24] = [
     exact("tanh_v2", "tanh_v1"),
 ];
 
-/// The earlier form of an operation.
+/// Returns the earlier form of an operation.
 pub(super) fn of(name: &str) -> Option<&'static Older> {
     FORMS.iter().find(|older| older.name == name)
 }
 
 impl Older {
-    /// The version that brought the earlier form.
+    /// Returns the version that brought the earlier form.
     pub(super) fn since(&self) -> Option<StableHloVersion> {
         catalogue::operation(self.to)
     }
 
-    /// True if the earlier form has no attributes, and so no properties.
+    /// Returns true if the earlier form has no attributes, and so no properties.
     pub(super) fn has_no_properties(&self) -> bool {
         self.count > 0 && self.count == self.left_out.len()
     }
 
-    /// True if these are the properties of the newer form, and the attributes that the earlier one
-    /// lacks say nothing.
+    /// Returns true if these are the properties of the newer form, and the attributes that the
+    /// earlier one lacks say nothing.
     pub(super) fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
         if self.left_out.is_empty() {
             return true;
@@ -126,7 +126,7 @@ impl Older {
 }
 
 impl Neutral {
-    /// True if an attribute has this value; `None` for one that cannot be read.
+    /// Returns true if an attribute has this value; `None` for one that cannot be read.
     fn is(self, file: &Bytecode<'_>, code: u64, mut rest: Cursor<'_>) -> Option<bool> {
         let is_it = match self {
             Self::False => code == attribute_code::BOOLEAN && rest.varint().ok()? == 0,

@@ -75,8 +75,8 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// The program as a reader of `reader` takes it: as it is, if the reader knows all that is in
-    /// it or nothing can be told of it; else written for it here; else by `bridge`.
+    /// Returns the program as a reader of `reader` takes it: as it is, if the reader knows all that
+    /// is in it or nothing can be told of it; else written for it here; else by `bridge`.
     ///
     /// Without a bridge a reader before [`StableHloVersion::OLDEST_TARGET`] gets the program as it
     /// is: what it knows is not known here.
@@ -122,7 +122,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The version at which it was written.
+    /// Returns the version at which it was written.
     pub fn version(&self) -> StableHloVersion {
         self.file.version
     }
@@ -132,35 +132,35 @@ impl<'a> Program<'a> {
         &self.needs
     }
 
-    /// The names of the dialects in it: others than `vhlo` and `builtin` have versions of their
-    /// own.
+    /// Returns the names of the dialects in it: others than `vhlo` and `builtin` have versions of
+    /// their own.
     pub fn dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
         (0..self.file.tables.dialects.len()).map(|dialect| self.file.dialect(dialect))
     }
 
-    /// The oldest version that knows all that is in it, at least
+    /// Returns the oldest version that knows all that is in it, at least
     /// [`StableHloVersion::OLDEST_TARGET`]; `None` if something is not known here.
     pub fn lowest_as_it_is(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().map(Need::since))
     }
 
-    /// The oldest version for which [`written_for`](Self::written_for) writes it.
+    /// Returns the oldest version for which [`written_for`](Self::written_for) writes it.
     pub fn lowest_rewritten(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().map(Need::oldest))
     }
 
-    /// The file, its tables read.
+    /// Returns the file, its tables read.
     pub(super) fn file(&self) -> &Bytecode<'a> {
         &self.file
     }
 
-    /// The targets of its custom calls, each once, sorted; `None` stands for those that cannot be
-    /// read.
+    /// Returns the targets of its custom calls, each once, sorted; `None` stands for those that
+    /// cannot be read.
     pub fn custom_calls(&self) -> impl Iterator<Item = Option<&'a str>> + '_ {
         self.custom_calls.iter().copied()
     }
 
-    /// The dialects of its operations, each once, sorted; one that is no text is empty.
+    /// Returns the dialects of its operations, each once, sorted; one that is no text is empty.
     pub fn operation_dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.operation_dialects.iter().copied()
     }
@@ -177,18 +177,18 @@ impl<'a> Program<'a> {
         self.sorts.operations.iter().copied()
     }
 
-    /// True if a sort may change the order of what is equal, or cannot be read.
+    /// Returns true if a sort may change the order of what is equal, or cannot be read.
     pub fn has_unstable_sorts(&self) -> bool {
         self.sorts.unread.is_some() || !self.sorts.unstable.is_empty()
     }
 
-    /// True if each custom call to a target of this name compares by functions that tell the
-    /// smaller or the greater of two arguments and do nothing else, and names at least one.
+    /// Returns true if each custom call to a target of this name compares by functions that tell
+    /// the smaller or the greater of two arguments and do nothing else, and names at least one.
     pub fn compares_plainly(&self, target: &str) -> bool {
         self.sorts.compares_plainly(&self.file, target)
     }
 
-    /// The program with all of its sorts stable; `None` if they are.
+    /// Returns the program with all of its sorts stable; `None` if they are.
     ///
     /// A sort that is not stable may give any order of what is equal, so that this one is among
     /// its results.
@@ -216,8 +216,8 @@ impl<'a> Program<'a> {
         self.needs.iter().filter(move |need| !need.is_known_to(reader))
     }
 
-    /// The program for a reader of `target`: the same operations and values, and the newer ways to
-    /// say something replaced by the older ones. As it is if it is not newer than `target`.
+    /// Returns the program for a reader of `target`: the same operations and values, and the newer
+    /// ways to say something replaced by the older ones. As it is if it is not newer than `target`.
     ///
     /// # Errors
     /// [`StableHloError::TargetTooOld`], or [`StableHloError::Inexpressible`] with all that the
@@ -373,7 +373,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// The newest of the versions, at least the oldest target; `None` if one is not known.
+/// Returns the newest of the versions, at least the oldest target; `None` if one is not known.
 fn lowest(
     mut versions: impl Iterator<Item = Option<StableHloVersion>>,
 ) -> Option<StableHloVersion> {
@@ -387,7 +387,7 @@ fn named(what: &str, code: Option<u64>) -> String {
     }
 }
 
-/// A name from an untrusted program, cut to the length of operations' names.
+/// Returns a name from an untrusted program, cut to the length of operations' names.
 fn shortened(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }

@@ -8,8 +8,8 @@ use super::{
 /// MLIR's own dialect.
 const BUILTIN: &str = "builtin";
 
-/// The attributes of which the properties of an operation consist; `None` if they are no list of
-/// numbers.
+/// Returns the attributes of which the properties of an operation consist; `None` if they are no
+/// list of numbers.
 pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
     let mut cursor = Cursor::new(properties, 0);
     let mut attributes = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
     Some(attributes)
 }
 
-/// True if a dictionary has one of these names; `None` if it cannot be read.
+/// Returns true if a dictionary has one of these names; `None` if it cannot be read.
 pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]) -> Option<bool> {
     let (code, mut entries) = file.attribute(dictionary, BUILTIN)?;
     (code == builtin_code::DICTIONARY).then_some(())?;
@@ -32,7 +32,7 @@ pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]
     Some(false)
 }
 
-/// The text of a string, in either dialect.
+/// Returns the text of a string, in either dialect.
 pub(super) fn string<'a>(file: &Bytecode<'a>, attribute: u64) -> Option<&'a [u8]> {
     let of_vhlo = file.attribute(attribute, VHLO);
     let mut contents = match (of_vhlo, file.attribute(attribute, BUILTIN)) {

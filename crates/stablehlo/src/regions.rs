@@ -13,7 +13,7 @@ use super::{
 /// Limit on sections in one another: each is copied into the one around it.
 const DEEPEST: usize = 64;
 
-/// The section of operations, in which those of these names have no properties.
+/// Returns the section of operations, in which those of these names have no properties.
 pub(super) fn without_properties(
     file: &Bytecode<'_>,
     section: Cursor<'_>,

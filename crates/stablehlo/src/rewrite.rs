@@ -21,7 +21,7 @@ use super::{
 /// Bytes of a file beside the contents of its sections, as a rule.
 const MOST_BESIDE_SECTIONS: usize = 4096;
 
-/// The file with the changes, as one of `target`.
+/// Returns the file with the changes, as one of `target`.
 pub(super) fn write<'c>(
     file: &Bytecode<'_>,
     changes: impl Iterator<Item = &'c What>,
@@ -80,7 +80,7 @@ struct Written<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-/// The number of that entry, which is appended to its table if it is not there.
+/// Returns the number of that entry, which is appended to its table if it is not there.
 fn number_of(table: &mut Vec<Written<'_>>, dialect: usize, bytes: Vec<u8>) -> usize {
     let is_it = |entry: &Written<'_>| {
         entry.dialect == dialect && entry.is_encoded && *entry.bytes == *bytes
@@ -140,7 +140,8 @@ impl<'f, 'a> Tables<'f, 'a> {
         }
     }
 
-    /// True if a string is the name of one operation, and surely not used for anything else.
+    /// Returns true if a string is the name of one operation, and surely not used for anything
+    /// else.
     fn is_only_a_name(&self, string: usize) -> bool {
         let file = self.file;
         let names = self.operation_names.iter().filter(|entry| entry.name == string).count();

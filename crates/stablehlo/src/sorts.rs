@@ -203,8 +203,8 @@ impl Sorts<'_> {
         of_target.all(|properties| self.calls_plain(file, *properties) == Some(true))
     }
 
-    /// True if the functions that a custom call names are plain comparators; `None` if they cannot
-    /// be read.
+    /// Returns true if the functions that a custom call names are plain comparators; `None` if they
+    /// cannot be read.
     fn calls_plain(&self, file: &Bytecode<'_>, properties: Option<u64>) -> Option<bool> {
         let properties = file.properties.get(usize::try_from(properties?).ok()?)?;
         let called = *attributes_of(properties)?.get(CALLED)?;
@@ -221,8 +221,8 @@ impl Sorts<'_> {
     }
 }
 
-/// True for a comparison of the two arguments of one place, which says that one comes before the
-/// other.
+/// Returns true for a comparison of the two arguments of one place, which says that one comes
+/// before the other.
 fn is_strict(file: &Bytecode<'_>, operation: &Operation) -> bool {
     let [Some(one), Some(other)] = operation.first_operands else { return false };
     let properties = operation.properties.and_then(|number| usize::try_from(number).ok());
@@ -240,7 +240,7 @@ fn is_strict(file: &Bytecode<'_>, operation: &Operation) -> bool {
         && direction().is_some_and(|direction| STRICT.contains(&direction))
 }
 
-/// True if the sorts with these properties are stable; `None` if they cannot be read.
+/// Returns true if the sorts with these properties are stable; `None` if they cannot be read.
 fn is_stable(file: &Bytecode<'_>, properties: usize) -> Option<bool> {
     let attributes = attributes_of(file.properties.get(properties)?)?;
     (attributes.len() == PROPERTIES).then_some(())?;

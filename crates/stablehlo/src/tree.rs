@@ -87,7 +87,7 @@ pub enum Attribute<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// The operations of the program in one another: the region around its module.
+    /// Returns the operations of the program in one another: the region around its module.
     ///
     /// ```
     /// use serdes_stablehlo::{Program, StableHloError};
@@ -117,8 +117,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The attribute of an operation at that place of the alphabetical order of their names; `None`
-    /// if the operation has no such.
+    /// Returns the attribute of an operation at that place of the alphabetical order of their
+    /// names; `None` if the operation has no such.
     pub fn attribute(&self, operation: &Operation<'a>, place: usize) -> Option<Attribute<'a>> {
         let mut numbers = operation.properties?;
         for _ in 0..place {
@@ -154,7 +154,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The type of that number, if it is one of tensors whose dimensions are known.
+    /// Returns the type of that number, if it is one of tensors whose dimensions are known.
     pub fn tensor_type(&self, number: usize) -> Option<TensorType> {
         let entry = self.file().types.get(number)?;
         let (code, mut parts) = self.file().code(entry, VHLO)?;
@@ -204,7 +204,7 @@ impl<'f, 'a> Builder<'f, 'a> {
         Self { file, open: Vec::new(), regions: Vec::new(), root: None, scopes }
     }
 
-    /// The number in the function of a value of the innermost scope.
+    /// Returns the number in the function of a value of the innermost scope.
     fn used(&self, number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
         let first = self.scopes.last().map_or(0, |scope| scope.first);
         match place(number, cursor)?.checked_add(first) {
@@ -213,7 +213,7 @@ impl<'f, 'a> Builder<'f, 'a> {
         }
     }
 
-    /// As [`Self::used`], of a value that is defined now.
+    /// Like [`Self::used`], of a value that is defined now.
     fn defined(&mut self, number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
         let number = self.used(number, cursor)?;
         if let Some(scope) = self.scopes.last_mut() {
@@ -278,7 +278,7 @@ impl<'f, 'a> Builder<'f, 'a> {
     }
 }
 
-/// A number that fits memory.
+/// Returns a number that fits memory.
 fn place(number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
     match usize::try_from(number) {
         Ok(number) => Ok(number),

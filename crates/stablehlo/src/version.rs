@@ -23,12 +23,13 @@ impl StableHloVersion {
     /// The newest version of which it is known what it brought.
     pub const NEWEST_KNOWN: Self = Self::new(1, 22, 0);
 
-    /// The version of these three numbers.
+    /// Creates the version of these three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }
     }
 
-    /// The version without its patch: that is all on which the contents of a program depend.
+    /// Returns the version without its patch: that is all on which the contents of a program
+    /// depend.
     #[must_use]
     pub const fn release(self) -> Self {
         Self { patch: 0, ..self }

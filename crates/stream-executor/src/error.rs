@@ -20,13 +20,13 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
     }
 
-    /// The message, or that there is none.
+    /// Returns the message, or that there is none.
     pub(crate) fn message_or_none(&self) -> &str {
         if self.message.is_empty() { "(no message)" } else { &self.message }
     }
@@ -228,7 +228,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The status code that a plug-in reported, if one did.
+    /// Returns the status code that a plug-in reported, if one did.
     #[must_use]
     pub fn status_code(&self) -> Option<TF_Code> {
         match self {
@@ -237,7 +237,7 @@ impl Error {
         }
     }
 
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -266,7 +266,7 @@ impl Error {
         }
     }
 
-    /// True if the plug-in lacks the function that was needed.
+    /// Returns true if the plug-in lacks the function that was needed.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })

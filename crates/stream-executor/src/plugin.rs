@@ -33,20 +33,20 @@ pub struct PluginOptions {
 }
 
 impl PluginOptions {
-    /// Detected layout, no time limit.
+    /// Creates options with a detected layout and no time limit.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this layout, or with detection.
+    /// Sets the layout, or its detection.
     #[must_use]
     pub fn with_layout(mut self, layout: LayoutChoice) -> Self {
         self.layout = layout;
         self
     }
 
-    /// With this limit on opening; without one it is waited for as long as it takes.
+    /// Sets the time limit of opening; without one, opening waits as long as it takes.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
@@ -76,8 +76,8 @@ impl PluginOptions {
 }
 
 impl Plugin {
-    /// The reference plug-in over host memory, which is part of this library: one device, no limit
-    /// on its memory but the machine's.
+    /// Returns the reference plug-in over host memory, which is part of this library: one device,
+    /// no limit on its memory but the machine's.
     ///
     /// Each call makes a plug-in of its own.
     #[must_use]
@@ -162,31 +162,31 @@ impl Plugin {
         Self { inner: Arc::new(PluginInner::new(registration, report, library, claims)) }
     }
 
-    /// The platform that it registered.
+    /// Returns the platform that it registered.
     #[must_use]
     pub fn platform(&self) -> Platform {
         Platform { plugin: self.clone() }
     }
 
-    /// Report of its registration, warnings included.
+    /// Returns the report of its registration, warnings included.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.inner.report
     }
 
-    /// The layout that is used with it.
+    /// Returns the layout that is used with it.
     #[must_use]
     pub fn layout(&self) -> &'static Layout {
         self.inner.registration.layout
     }
 
-    /// Number of devices at the time of the registration.
+    /// Returns the number of devices at the time of the registration.
     #[must_use]
     pub fn device_count(&self) -> usize {
         self.inner.report.devices.unwrap_or_default()
     }
 
-    /// The device of that ordinal. The same ordinal gives the same device.
+    /// Returns the device of that ordinal. The same ordinal gives the same device.
     ///
     /// # Errors
     /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it fills in no
@@ -218,32 +218,32 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.plugin.inner.registration.facts.name
     }
 
-    /// The type of its devices.
+    /// Returns the type of its devices.
     #[must_use]
     pub fn device_type(&self) -> &str {
         &self.plugin.inner.registration.facts.device_type
     }
 
-    /// True if it has memory that host and devices address alike.
+    /// Returns true if it has memory that host and devices address alike.
     #[must_use]
     pub fn supports_unified_memory(&self) -> bool {
         self.plugin.inner.registration.facts.supports_unified_memory
     }
 
-    /// True if it asks the host to put its best-fit allocator over the devices' memory, as
+    /// Returns true if it asks the host to put its best-fit allocator over the devices' memory, as
     /// [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
         self.plugin.inner.registration.facts.use_bfc_allocator
     }
 
-    /// True if it asks for an allocator that grows on demand.
+    /// Returns true if it asks for an allocator that grows on demand.
     #[must_use]
     pub fn forces_memory_growth(&self) -> bool {
         self.plugin.inner.registration.facts.force_memory_growth
@@ -261,7 +261,8 @@ fn register(entry: InitPlugin<'_>, layout: LayoutChoice) -> Result<(Registration
     Ok((registration, report))
 }
 
-/// The number of devices. What goes wrong here is a warning and no devices, as in TensorFlow.
+/// Returns the number of devices. What goes wrong here is a warning and no devices, as in
+/// TensorFlow.
 fn count_devices(registration: &Registration, report: &mut Report) -> usize {
     let count = match (
         registration.facts.visible_device_count,

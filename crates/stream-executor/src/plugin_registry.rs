@@ -40,7 +40,7 @@ pub struct SkippedLibrary {
 }
 
 impl PluginRegistry {
-    /// Without plug-ins.
+    /// Creates a registry without plug-ins.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -89,19 +89,19 @@ impl PluginRegistry {
         Ok(skipped)
     }
 
-    /// The plug-ins, in the order in which they were added.
+    /// Returns the plug-ins, in the order in which they were added.
     #[must_use]
     pub fn plugins(&self) -> &[Plugin] {
         &self.plugins
     }
 
-    /// The plug-in whose platform has that name.
+    /// Returns the plug-in whose platform has that name.
     #[must_use]
     pub fn platform(&self, name: &str) -> Option<&Plugin> {
         self.plugins.iter().find(|plugin| plugin.platform().name() == name)
     }
 
-    /// The names of all devices, as [`Self::device`] takes them.
+    /// Returns the names of all devices, as [`Self::device`] takes them.
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -114,7 +114,7 @@ impl PluginRegistry {
         names
     }
 
-    /// Number of devices of a type in the plug-ins before this one.
+    /// Returns the number of devices of a type in the plug-ins before this one.
     fn count_before(&self, index: usize, kind: &str) -> usize {
         let before = self.plugins.iter().take(index);
         before
@@ -123,8 +123,8 @@ impl PluginRegistry {
             .sum()
     }
 
-    /// The device of that name: `GPU:1`, or `/device:GPU:1`; without a number the first of its
-    /// type.
+    /// Returns the device of that name: `GPU:1`, or `/device:GPU:1`; without a number the first of
+    /// its type.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is none, with the names that there are; what making the

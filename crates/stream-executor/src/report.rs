@@ -59,13 +59,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// True if the plug-in was accepted.
+    /// Returns true if the plug-in was accepted.
     #[must_use]
     pub fn accepted(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// All reasons in one line.
+    /// Returns all reasons in one line.
     pub(crate) fn reasons_line(&self) -> String {
         let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
         reasons.join("; ")

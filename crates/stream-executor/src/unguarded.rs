@@ -12,7 +12,7 @@ use super::{
     device::{Event, Stream},
 };
 
-/// `get_event_status` of an event.
+/// Returns `get_event_status` of an event.
 pub fn event_status(event: &Event) -> impl Fn() -> i32 + '_ {
     let inner = &event.inner;
     let calls = inner.device().calls();
@@ -28,7 +28,7 @@ unsafe extern "C" fn unknown(_device: *const SP_Device, _event: SP_Event) -> SE_
     SE_EventStatus::UNKNOWN
 }
 
-/// `get_stream_status` of a stream, with one status for all calls.
+/// Returns `get_stream_status` of a stream, with one status for all calls.
 pub fn stream_status(stream: &Stream) -> impl FnMut() -> bool + '_ {
     let (calls, handle) = (stream.inner.device.calls(), stream.inner.handle);
     let function = calls.functions.executor.get_stream_status;

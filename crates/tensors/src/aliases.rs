@@ -42,7 +42,7 @@ pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usi
     aliases
 }
 
-/// The names of what metadata tell: of each leaf, and the keys of everything else.
+/// Returns the names of what metadata tell: of each leaf, and the keys of everything else.
 pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
     let mut names = Vec::new();
     for (key, text) in metadata.iter().flatten() {
@@ -56,8 +56,8 @@ pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
     names
 }
 
-/// The keys of an object of plain values. They may be words that JSON has not, as Python writes
-/// them: `NaN`, `Infinity`.
+/// Returns the keys of an object of plain values. They may be words that JSON has not, as Python
+/// writes them: `NaN`, `Infinity`.
 fn names_of_leaves(text: &str) -> Vec<String> {
     let quoted = |text: &str| -> Option<(String, usize)> {
         let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();

@@ -37,7 +37,7 @@ pub(super) struct Content {
     pub(super) checksum: u32,
 }
 
-/// The entries of an archive that is read as a file of this kind, each with its `detail`.
+/// Returns the entries of an archive that is read as a file of this kind, each with its `detail`.
 ///
 /// # Errors
 /// If there is no list of entries; if two have one name, of which the archive would give out the
@@ -85,7 +85,7 @@ pub(super) fn members<T>(
     }
 }
 
-/// The first entry that lies in part where another one lies.
+/// Returns the first entry that lies in part where another one lies.
 fn first_overlap<T>(members: &[Member<T>]) -> Option<&str> {
     let mut places: Vec<(u64, u64, &str)> = members
         .iter()
@@ -117,7 +117,7 @@ impl Content {
         })
     }
 
-    /// Its bytes, not compared with anything.
+    /// Returns its bytes, not compared with anything.
     pub(super) fn raw(self, file: &dyn ReadAt) -> Box<dyn Read + Send + '_> {
         let section = Section::new(file, self.begin, self.begin.saturating_add(self.stored_bytes));
         if self.compressed {
@@ -127,7 +127,7 @@ impl Content {
         }
     }
 
-    /// Its bytes, which end in an error if they are not those that the archive describes.
+    /// Returns its bytes, which end in an error if they are not those that the archive describes.
     pub(super) fn checked(self, file: &dyn ReadAt) -> Checked<Box<dyn Read + Send + '_>> {
         Checked::new(self.raw(file), self.bytes, self.checksum)
     }
@@ -158,7 +158,7 @@ impl Content {
     }
 }
 
-/// An error of reading an entry: of the file, or of the system.
+/// Returns an error of reading an entry: of the file, or of the system.
 pub(super) fn read_error(path: &Path, kind: &'static str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {

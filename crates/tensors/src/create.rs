@@ -72,8 +72,8 @@ fn sharded_target(
     Ok(sharded::ShardedTarget::new(path, shard_bytes, options.durability()))
 }
 
-/// As [`create_sharded`], at a path of any storage. At an address the files are made in a temporary
-/// directory, and brought there when they are finished, their index last.
+/// Like [`create_sharded`], at a path of any storage. At an address the files are made in a
+/// temporary directory, and brought there when they are finished, their index last.
 ///
 /// # Errors
 /// As [`create_sharded`].
@@ -99,8 +99,8 @@ pub fn create_sharded_in(
     Ok(Box::new(staged_upload::StagedTarget::create_set(storage, path, options, set, make)?))
 }
 
-/// As [`create`], at a path of any storage. At an address, an archive and a checkpoint are made in
-/// a temporary directory, and brought there when they are finished; the index of a checkpoint is
+/// Like [`create`], at a path of any storage. At an address, an archive and a checkpoint are made
+/// in a temporary directory, and brought there when they are finished; the index of a checkpoint is
 /// the last.
 ///
 /// # Errors
@@ -170,7 +170,7 @@ const NOT_WRITTEN: [&str; 13] = [
     ".msgpack", ".zip", ".json",
 ];
 
-/// An error for endings of kinds that are not written.
+/// Returns an error for endings of kinds that are not written.
 fn check_ending(prefix: &Path) -> Result<(), Error> {
     let text = prefix.to_string_lossy();
     let lower = text.to_ascii_lowercase();
@@ -184,7 +184,7 @@ fn check_ending(prefix: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// An error if no checkpoint can have this prefix, or none should.
+/// Returns an error if no checkpoint can have this prefix, or none should.
 fn check_prefix(prefix: &Path) -> Result<(), Error> {
     check_ending(prefix)?;
     let text = prefix.to_string_lossy();

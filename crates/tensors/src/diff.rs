@@ -32,7 +32,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// `equal`, `differs`, `only_in_a` or `only_in_b`.
+    /// Returns `equal`, `differs`, `only_in_a` or `only_in_b`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -166,7 +166,8 @@ fn compare(
     Ok(difference)
 }
 
-/// Number of different elements, and the largest distance of two; `None` if all bytes are the same.
+/// Returns the number of different elements, and the largest distance of two; `None` if all bytes
+/// are the same.
 #[expect(clippy::indexing_slicing, reason = "`length` is at most that of a block")]
 fn numbers(
     a: TensorOf<'_>,
@@ -204,7 +205,7 @@ fn numbers(
     Ok((count, max_abs))
 }
 
-/// The larger distance; what is no number stays, so that it is not overlooked.
+/// Returns the larger distance; what is no number stays, so that it is not overlooked.
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) if a.is_nan() || b.is_nan() => Some(f64::NAN),

@@ -39,7 +39,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name in quotes, cut.
+/// Returns a name in quotes, cut.
 fn quoted(name: &str) -> impl fmt::Display {
     format!("{:?}", shortened(name))
 }
@@ -166,7 +166,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -202,7 +202,7 @@ impl Error {
         Self::Refused { name: name.to_owned(), reason: cut(&reason.into()) }
     }
 
-    /// The bytes of a tensor could not be read: for sources of others.
+    /// Returns the error that the bytes of a tensor could not be read: for sources of others.
     pub fn of_data(name: impl Into<String>, source: io::Error) -> Self {
         Self::Data { name: name.into(), source }
     }

@@ -13,8 +13,8 @@ use super::{Error, Source, torch};
 /// The file that describes a checkpoint of torch.distributed, in its folder.
 const DESCRIPTION: &str = ".metadata";
 
-/// The folder of the checkpoint of torch.distributed that a path names: itself where it may be one,
-/// or that of its description.
+/// Returns the folder of the checkpoint of torch.distributed that a path names: itself where it may
+/// be one, or that of its description.
 pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Option<PathBuf> {
     if path.file_name().is_some_and(|name| name == DESCRIPTION) {
         return path.parent().map(Path::to_owned);
@@ -23,7 +23,7 @@ pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Opti
     (is_folder && is_distributed(tree, path)).then(|| path.to_owned())
 }
 
-/// True if the folder is a checkpoint of torch.distributed, by the file that describes it.
+/// Returns true if the folder is a checkpoint of torch.distributed, by the file that describes it.
 #[doc(hidden)]
 pub fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
     let head = || -> io::Result<bool> {

@@ -54,8 +54,8 @@ impl Form {
         Self::CheckpointState,
     ];
 
-    /// `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch`, `shard_index`,
-    /// `checkpoint_v1` or `checkpoint_state`.
+    /// Returns `safetensors`, `npy`, `npz`, `device_state`, `tensor_bundle`, `torch`,
+    /// `shard_index`, `checkpoint_v1` or `checkpoint_state`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors",
@@ -70,8 +70,8 @@ impl Form {
         }
     }
 
-    /// Format by the name of a path; a name without a known suffix is the prefix of a checkpoint,
-    /// which is no file.
+    /// Returns the format by the name of a path; a name without a known suffix is the prefix of a
+    /// checkpoint, which is no file.
     pub(super) fn of_name(path: &Path) -> Self {
         if sharded::is_index(path) {
             return Self::ShardIndex;
@@ -105,7 +105,8 @@ impl Form {
         })
     }
 
-    /// Format from name and contents, if either decides: a magic number decides, whatever the name.
+    /// Returns the format from name and contents, if either decides: a magic number decides,
+    /// whatever the name.
     pub(super) fn of_both(name: Self, content: Option<Self>) -> Option<Self> {
         match (name, content) {
             // Also a program of TorchScript is an archive, and the reader says what it is.
@@ -127,7 +128,7 @@ impl fmt::Display for Form {
 impl FromStr for Form {
     type Err = Error;
 
-    /// The form of that name.
+    /// Returns the form of that name.
     ///
     /// # Errors
     /// [`Error::UnknownForm`] if there is none.

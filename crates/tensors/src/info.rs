@@ -23,7 +23,7 @@ pub struct TensorInfo {
 }
 
 impl TensorInfo {
-    /// The description of a tensor whose elements have bytes.
+    /// Creates the description of a tensor whose elements have bytes.
     ///
     /// # Errors
     /// [`Error::Refused`] if elements of the type have no size, or all of them have more than 2^63
@@ -44,14 +44,14 @@ impl TensorInfo {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn elements(&self) -> u64 {
         self.shape.element_count().ok().and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
     }
 }
 
-/// Bytes of one element in a device state: 1 for types narrower than a byte; `None` for types
-/// without elements of a fixed size.
+/// Returns the number of bytes of one element in a device state: 1 for types narrower than a byte;
+/// `None` for types without elements of a fixed size.
 pub fn element_bytes(dtype: DType) -> Option<u64> {
     dtype.unpacked_byte_size().map(u64::from)
 }

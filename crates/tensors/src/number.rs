@@ -16,7 +16,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Both parts are 0 or more, infinity included; `None` for others.
+    /// Creates a tolerance whose parts are 0 or more, infinity included; `None` for others.
     pub fn new(relative: f64, absolute: f64) -> Option<Self> {
         (relative >= 0.0 && absolute >= 0.0).then_some(Self { relative, absolute })
     }
@@ -38,8 +38,8 @@ enum Number {
 }
 
 impl Number {
-    /// The value of one element, little endian, one byte for types narrower than a byte; `None` for
-    /// types without numbers.
+    /// Returns the value of one element, little endian, one byte for types narrower than a byte;
+    /// `None` for types without numbers.
     fn of(dtype: DType, bytes: &[u8]) -> Option<Self> {
         Some(match dtype {
             DType::C64 => {
@@ -96,13 +96,14 @@ pub(super) fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
     })
 }
 
-/// The distance of two points; infinities of one sign are in one place.
+/// Returns the distance of two points; infinities of one sign are in one place.
 fn apart(a: (f64, f64), b: (f64, f64)) -> f64 {
     let along = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).abs() };
     along(a.0, b.0).hypot(along(a.1, b.1))
 }
 
-/// True if two elements of one type are within the tolerance; `false` for types without numbers.
+/// Returns true if two elements of one type are within the tolerance; `false` for types without
+/// numbers.
 pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -> bool {
     let Some((a, b)) = Number::of(dtype, a).zip(Number::of(dtype, b)) else { return false };
     let size = b.parts().0.hypot(b.parts().1);
@@ -127,7 +128,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array
 }
 
-/// The value of an integer or a truth value.
+/// Returns the value of an integer or a truth value.
 pub(super) fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
     let byte = array::<1>(bytes, 0)[0];
     // A narrow signed element: its low bits, with the sign spread.
@@ -183,7 +184,7 @@ fn format(dtype: DType) -> Option<(u32, u32, i32, Special)> {
     })
 }
 
-/// The value of a floating-point element.
+/// Returns the value of a floating-point element.
 pub(super) fn float(dtype: DType, bytes: &[u8]) -> Option<f64> {
     match dtype {
         DType::F32 => return Some(f32::from_le_bytes(array(bytes, 0)).into()),

@@ -30,7 +30,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     open_in(&Storage::system(), path)
 }
 
-/// As [`open`], of a path of any storage.
+/// Like [`open`], of a path of any storage.
 ///
 /// # Errors
 /// As [`open`].
@@ -118,8 +118,8 @@ pub fn open_stream(
     open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
 }
 
-/// The form of a file by its content, and by `name`, the form of its name: that of a checkpoint if
-/// the name has no known extension.
+/// Returns the form of a file by its content, and by `name`, the form of its name: that of a
+/// checkpoint if the name has no known extension.
 ///
 /// # Errors
 /// An error of the system, and an error for a file of no known form.

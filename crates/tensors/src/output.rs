@@ -30,12 +30,12 @@ enum Ending {
 }
 
 impl Output {
-    /// A file that appears when it is finished.
+    /// Creates a file that appears when it is finished.
     pub(super) fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
         Self::file(Replacement::create(path)?, path, durability)
     }
 
-    /// A file that was begun, and is called so in messages.
+    /// Returns a file that was begun, and is called so in messages.
     pub(super) fn file(
         replacement: Replacement,
         path: &Path,
@@ -50,20 +50,20 @@ impl Output {
         })
     }
 
-    /// A file somewhere that is begun already, and called so in messages.
+    /// Returns a file somewhere that is begun already, and called so in messages.
     pub(super) fn pending(pending: PendingPart, path: PathBuf, durability: Durability) -> Self {
         let PendingPart { sink, commit } = pending;
         let out = BufWriter::with_capacity(1 << 20, sink);
         Self { path, out, ending: Ending::Pending(commit, durability) }
     }
 
-    /// A stream; what was written before an error stays written.
+    /// Returns a stream; what was written before an error stays written.
     pub(super) fn stream(sink: Box<dyn Write + Send>) -> Self {
         let out = BufWriter::with_capacity(1 << 20, sink);
         Self { path: PathBuf::from(STREAM), out, ending: Ending::Stream }
     }
 
-    /// Name of the output in messages.
+    /// Returns the name of the output in messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -11,7 +11,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// The tensor of that name, and why no state can hold it.
+    /// Creates the tensor of that name, and why no state can hold it.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { name: name.into(), reason: reason.into() }
     }

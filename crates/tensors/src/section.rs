@@ -66,7 +66,7 @@ impl<S: ReadAt> Section<'static, S> {
 }
 
 impl<'a, S: ReadAt> Section<'a, S> {
-    /// A section that may be one of the announced.
+    /// Returns a section that may be one of the announced.
     pub(super) fn among(announced: &'a Announced, source: S, position: u64, end: u64) -> Self {
         match announced.is_any() {
             true => Self { source, position, end, early: Early::Announced(announced) },

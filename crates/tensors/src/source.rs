@@ -26,7 +26,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Description of a file with these tensors, all readable, and without metadata.
+    /// Creates the description of a file with these tensors, all readable, and without metadata.
     #[must_use]
     pub fn new(tensors: Vec<TensorInfo>) -> Self {
         Self { tensors, ..Self::default() }
@@ -35,20 +35,20 @@ impl Listing {
 
 /// A file that tensors are read from.
 pub trait Source: Send {
-    /// Kind of the file, in the words of the command.
+    /// Returns the kind of the file, in the words of the command.
     fn kind(&self) -> &'static str;
 
-    /// Description of the file's tensors.
+    /// Returns the description of the file's tensors.
     fn listing(&self) -> &Listing;
 
-    /// True if the tensor at a position is bookkeeping of the file, so that a file of another kind
-    /// that cannot hold it does without.
+    /// Returns true if the tensor at a position is bookkeeping of the file, so that a file of
+    /// another kind that cannot hold it does without.
     fn is_bookkeeping(&self, _position: usize) -> bool {
         false
     }
 
-    /// The tensors of the [`listing`](Self::listing), in the order in which the file holds their
-    /// data.
+    /// Returns the tensors of the [`listing`](Self::listing), in the order in which the file holds
+    /// their data.
     fn tensors(&self) -> &[TensorInfo] {
         &self.listing().tensors
     }
@@ -73,14 +73,14 @@ pub trait Source: Send {
         &self.listing().metadata
     }
 
-    /// The position of the tensor of which the one at a position is another name: the same bytes,
-    /// type and shape. None, unless the kind of file tells that.
+    /// Returns the position of the tensor of which the one at a position is another name: the same
+    /// bytes, type and shape. None, unless the kind of file tells that.
     fn alias_of(&self, _position: usize) -> Option<usize> {
         None
     }
 
-    /// The number of pieces that the tensor at a position is stored in. None, unless the kind of file
-    /// has such.
+    /// Returns the number of pieces that the tensor at a position is stored in. None, unless the
+    /// kind of file has such.
     fn pieces(&self, _position: usize) -> Option<u64> {
         None
     }
@@ -90,15 +90,16 @@ pub trait Source: Send {
     /// was announced before; by default nothing is done with it.
     fn announce(&self, _positions: &[usize]) {}
 
-    /// The bytes of the tensor at a position in [`tensors`](Self::tensors), not for strings.
+    /// Returns the bytes of the tensor at a position in [`tensors`](Self::tensors), not for
+    /// strings.
     ///
     /// # Errors
     /// If the file cannot be read. The reader answers errors of kind
     /// [`InvalidData`](std::io::ErrorKind::InvalidData) for damaged bytes.
     fn read(&self, position: usize) -> Result<Box<dyn Read + Send + '_>, Error>;
 
-    /// The elements of the string tensor at a position, in row-major order. Unless the kind of file
-    /// says otherwise, it holds none.
+    /// Returns the elements of the string tensor at a position, in row-major order. Unless the kind
+    /// of file says otherwise, it holds none.
     ///
     /// # Errors
     /// If the tensor does not hold strings, or cannot be read.

@@ -48,7 +48,7 @@ impl StagedTarget {
         Self::begin(storage, to, options, None, make)
     }
 
-    /// A place for a set of shards, which takes the place of this one.
+    /// Creates a place for a set of shards, which takes the place of this one.
     pub(super) fn create_set(
         storage: &Storage,
         to: &Path,
@@ -124,7 +124,7 @@ impl TensorSink for BroughtSink {
     }
 }
 
-/// True if the file is an index that names the others.
+/// Returns true if the file is an index that names the others.
 fn is_index(name: &OsString) -> bool {
     let name = name.to_string_lossy();
     name.ends_with(".index") || name.ends_with(".index.json")

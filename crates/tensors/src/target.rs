@@ -6,13 +6,13 @@ use super::{Error, Metadata, TensorInfo};
 
 /// A place for a file of tensors that was not begun yet.
 pub trait Target: Send {
-    /// True if its metadata hold other names of tensors, so that a tensor with several names is
-    /// written once. `false` by default.
+    /// Returns true if its metadata hold other names of tensors, so that a tensor with several
+    /// names is written once. `false` by default.
     fn keeps_aliases(&self) -> bool {
         false
     }
 
-    /// True if it has a place for metadata, the default.
+    /// Returns true if it has a place for metadata, the default.
     fn keeps_metadata(&self) -> bool {
         true
     }
@@ -61,8 +61,8 @@ pub trait Target: Send {
 /// # Ok::<(), tensor_io::Error>(())
 /// ```
 pub trait TensorSink: Send {
-    /// The order in which the bytes of the tensors must come: positions in the list that the target
-    /// was begun with.
+    /// Returns the order in which the bytes of the tensors must come: positions in the list that
+    /// the target was begun with.
     fn order(&self) -> &[usize];
 
     /// Writes the tensor at a position in that list, reading as many bytes of `data` as it has.
@@ -103,12 +103,12 @@ impl Announced {
         Self { tensors, order }
     }
 
-    /// The order.
+    /// Returns the order.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The tensor at a position.
+    /// Returns the tensor at a position.
     ///
     /// # Errors
     /// [`Error::Refused`] if there is none.

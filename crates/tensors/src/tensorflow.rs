@@ -72,8 +72,8 @@ pub(super) fn open_otherwise(
     is_v1.then(|| Ok(Box::new(V1Source::open(storage, path)?) as Box<dyn Source>))
 }
 
-/// The error for a file with the name of a checkpoint's data file; `None` if the file holds tensors
-/// itself, or does not exist.
+/// Returns the error for a file with the name of a checkpoint's data file; `None` if the file holds
+/// tensors itself, or does not exist.
 fn of_data_file(storage: &Storage, path: &Path, prefix: &Path) -> Option<Error> {
     let (shown, name) = (storage.name(path), storage.name(prefix));
     if storage.has_file(&index_path(prefix)) {

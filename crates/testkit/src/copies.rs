@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
 }
@@ -25,8 +25,8 @@ pub fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// An empty folder for the copies of the test of that name. It is the same in each run, so that
-/// what is built of them is replaced, not added.
+/// Returns an empty folder for the copies of the test of that name. It is the same in each run, so
+/// that what is built of them is replaced, not added.
 pub fn workplace(scratch: &Path, test: &str) -> PathBuf {
     let folder = scratch.join(test);
     if folder.exists() {
@@ -36,7 +36,7 @@ pub fn workplace(scratch: &Path, test: &str) -> PathBuf {
     folder
 }
 
-/// A cargo that builds what it is told to without the network.
+/// Returns a cargo that builds what it is told to without the network.
 ///
 /// All of these tests build into one directory: most of it is what the copies depend on, which is
 /// built once so. It is not the directory in use, whose names without a hash are those of the

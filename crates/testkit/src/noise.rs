@@ -1,6 +1,6 @@
 //! Bytes for tests of what moves bytes.
 
-/// Bytes without a pattern that a swap could hide in.
+/// Returns bytes without a pattern that a swap could hide in.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = || {

@@ -26,12 +26,12 @@ fn read(page: &str) -> String {
     fs::read_to_string(root().join(page)).unwrap()
 }
 
-/// The blocks of a page, without what a list indents them by.
+/// Returns the blocks of a page, without what a list indents them by.
 pub fn blocks_of_page(page: &str) -> Vec<Block> {
     blocks_in(&read(page))
 }
 
-/// The blocks of a section of a page, without what a list indents them by.
+/// Returns the blocks of a section of a page, without what a list indents them by.
 pub fn blocks(page: &str, heading: &str) -> Vec<Block> {
     let page = read(page);
     let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
@@ -70,8 +70,8 @@ pub fn apply(file: &Path, change: &str) {
 const OF_OTHERS: [&str; 6] =
     ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "zip"];
 
-/// The manifest without what is built beside the library, and without levels of optimisation, which
-/// take longer than they save here.
+/// Returns the manifest without what is built beside the library, and without levels of
+/// optimisation, which take longer than they save here.
 fn manifest() -> String {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let mut table = "";

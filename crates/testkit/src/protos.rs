@@ -194,8 +194,8 @@ fn version_field(message: &DescriptorProto) -> Option<i32> {
     field.map(|field| field.number())
 }
 
-/// The table of the messages of IFRT that record a version or hold such: what the inspection of
-/// values goes by.
+/// Returns the table of the messages of IFRT that record a version or hold such: what the
+/// inspection of values goes by.
 fn versions(set: &FileDescriptorSet) -> String {
     let mut all = Vec::new();
     let of_ifrt =

@@ -35,7 +35,7 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// A consumer of the line of this name; `data` is the word for its data in messages.
+    /// Creates a consumer of the line of this name; `data` is the word for its data in messages.
     pub fn new(
         line: impl Into<Cow<'static, str>>,
         data: impl Into<Cow<'static, str>>,
@@ -45,7 +45,7 @@ impl Consumer {
         Self { line: line.into(), data: data.into(), version, min_producer, release: None }
     }
 
-    /// The same with the release that it stands for.
+    /// Returns the same with the release that it stands for.
     #[must_use]
     pub fn of_release(mut self, release: impl Into<String>) -> Self {
         self.release = Some(release.into());
@@ -94,7 +94,7 @@ pub enum VersionRule {
 }
 
 impl VersionRule {
-    /// The id of the rule, for programs.
+    /// Returns the id of the rule, for programs.
     pub const fn id(self) -> &'static str {
         match self {
             Self::ConsumerBelowMinProducer => "invalid_consumer",
@@ -104,7 +104,7 @@ impl VersionRule {
         }
     }
 
-    /// The canonical status code that TensorFlow gives.
+    /// Returns the canonical status code that TensorFlow gives.
     pub const fn status(self) -> &'static str {
         match self {
             Self::ConsumerBelowMinProducer => "INTERNAL",
@@ -128,7 +128,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// The offending number.
+    /// Returns the offending number.
     pub fn found(&self) -> String {
         match self.rule {
             VersionRule::ProducerTooOld => self.producer.to_string(),
@@ -139,7 +139,7 @@ impl Rejection {
         }
     }
 
-    /// The numbers that would have been accepted, as text.
+    /// Returns the numbers that would have been accepted, as text.
     pub fn expected(&self) -> String {
         match self.rule {
             VersionRule::ProducerTooOld | VersionRule::ConsumerBelowMinProducer => {
@@ -150,7 +150,7 @@ impl Rejection {
         }
     }
 
-    /// The problem in words, without the remedy.
+    /// Returns the problem in words, without the remedy.
     pub fn message(&self) -> String {
         let Consumer { line, data, version, min_producer, release } = &self.consumer;
         let message = match self.rule {
@@ -175,7 +175,7 @@ impl Rejection {
         }
     }
 
-    /// The remedy in words.
+    /// Returns the remedy in words.
     pub fn remedy(&self) -> String {
         let data = &self.consumer.data;
         match self.rule {

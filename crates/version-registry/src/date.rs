@@ -28,7 +28,7 @@ const FIRST_YEAR: i32 = 0;
 const LAST_YEAR: i32 = 9999;
 
 impl Date {
-    /// The day `year`-`month`-`day`; `None` if there is no such day.
+    /// Returns the day `year`-`month`-`day`; `None` if there is no such day.
     pub const fn from_ymd(year: i32, month: u32, day: u32) -> Option<Self> {
         if year < FIRST_YEAR || year > LAST_YEAR {
             return None;
@@ -39,13 +39,13 @@ impl Date {
         }
     }
 
-    /// Today by the system's clock, in UTC. Selections never ask for it by themselves.
+    /// Returns today by the system's clock, in UTC. Selections never ask for it by themselves.
     pub fn today() -> Self {
         Self::within(Utc::now().date_naive())
             .unwrap_or_else(|| Self(DateTime::UNIX_EPOCH.date_naive()))
     }
 
-    /// The day of a number of seconds since 1970-01-01 in UTC; `None` outside the calendar.
+    /// Returns the day of a number of seconds since 1970-01-01 in UTC; `None` outside the calendar.
     ///
     /// ```
     /// use serdes_version_registry::Date;
@@ -55,7 +55,7 @@ impl Date {
         Self::within(DateTime::from_timestamp(seconds, 0)?.date_naive())
     }
 
-    /// Year, month (1 to 12) and day (1 to 31).
+    /// Returns the year, month (1 to 12) and day (1 to 31).
     pub fn to_ymd(self) -> (i32, u32, u32) {
         (self.0.year(), self.0.month(), self.0.day())
     }
@@ -65,12 +65,12 @@ impl Date {
         self.0.signed_duration_since(earlier.0).num_days()
     }
 
-    /// The day `days` later (earlier, if negative); `None` outside the calendar.
+    /// Returns the day `days` later (earlier, if negative); `None` outside the calendar.
     pub fn plus_days(self, days: i64) -> Option<Self> {
         Self::within(self.0.checked_add_signed(TimeDelta::try_days(days)?)?)
     }
 
-    /// The day, if the form `YYYY-MM-DD` can say it.
+    /// Returns the day, if the form `YYYY-MM-DD` can say it.
     fn within(date: NaiveDate) -> Option<Self> {
         (FIRST_YEAR..=LAST_YEAR).contains(&date.year()).then_some(Self(date))
     }

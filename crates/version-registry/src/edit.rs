@@ -61,22 +61,22 @@ pub struct Edited {
 }
 
 impl Edited {
-    /// The text to write.
+    /// Returns the text to write.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The declarations of the text.
+    /// Returns the declarations of the text.
     pub fn declarations(&self) -> &Declarations {
         &self.after
     }
 
-    /// The number of the entry that was added, if one was.
+    /// Returns the number of the entry that was added, if one was.
     pub fn number(&self) -> Option<i32> {
         self.number
     }
 
-    /// The registry's day before.
+    /// Returns the registry's day before.
     pub fn as_of_before(&self) -> Date {
         self.before.as_of
     }
@@ -86,7 +86,7 @@ impl Edited {
         self.before != self.after
     }
 
-    /// The selections that changed, of every line: all lines of a registry share its day.
+    /// Returns the selections that changed, of every line: all lines of a registry share its day.
     pub fn selections(&self) -> Vec<SelectionChange> {
         let (from, to) = (self.before.as_of, self.after.as_of);
         let mut changes = Vec::new();
@@ -120,7 +120,7 @@ impl Edited {
     }
 }
 
-/// The text of the file at `path`.
+/// Returns the text of the file at `path`.
 ///
 /// # Errors
 /// [`EditError::Read`].

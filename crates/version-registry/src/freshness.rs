@@ -29,7 +29,7 @@ impl StaleRegistry {
         (today.days_since(as_of) > FOUR_WEEKS).then_some(Self { as_of, today })
     }
 
-    /// The days from `as_of` to today.
+    /// Returns the days from `as_of` to today.
     pub fn days(&self) -> i64 {
         self.today.days_since(self.as_of)
     }

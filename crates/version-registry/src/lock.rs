@@ -109,7 +109,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of `bytes`.
+    /// Returns the fingerprint of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self { crc64: checksum(CrcAlgorithm::Crc64Nvme, bytes), bytes: bytes.len() as u64 }
     }
@@ -154,7 +154,7 @@ const RELEASES: &str = "\
 ";
 
 impl Lock {
-    /// A lock without items.
+    /// Creates a lock without items.
     pub fn new() -> Self {
         Self::default()
     }
@@ -164,7 +164,7 @@ impl Lock {
         self.items.insert(item, Fingerprint::of(bytes));
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -174,7 +174,7 @@ impl Lock {
         self.items.is_empty() && self.releases.is_empty()
     }
 
-    /// The items with their fingerprints.
+    /// Returns the items with their fingerprints.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, Fingerprint)> {
         self.items.iter().map(|(item, fingerprint)| (item, *fingerprint))
     }
@@ -198,7 +198,7 @@ impl Lock {
         Ok(Self { items, releases })
     }
 
-    /// The text of a versions.lock: the same items always give the same text.
+    /// Returns the text of a versions.lock: the same items always give the same text.
     pub fn render(&self) -> String {
         let mut text = HEADER.to_owned();
         for (item, fingerprint) in &self.items {

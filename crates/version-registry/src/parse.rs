@@ -87,7 +87,7 @@ pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
 }
 
 impl<'t> Walk<'t> {
-    /// The declarations; `None` where a value that everything rests on is wrong.
+    /// Returns the declarations; `None` where a value that everything rests on is wrong.
     fn declarations(&mut self, root: &Spanned<DeTable<'t>>) -> Option<(Declarations, Positions)> {
         self.allow_only(root, &["as_of", "line", "product", "layouts"]);
         let as_of = self.date(root, "as_of");

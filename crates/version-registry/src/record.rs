@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry of a line.
+    /// Creates an entry of a line.
     pub const fn new(number: i32, introduced: Date) -> Self {
         Self {
             number,
@@ -54,42 +54,42 @@ impl Entry {
         }
     }
 
-    /// The same with a summary and the formats that changed.
+    /// Returns the same with a summary and the formats that changed.
     pub const fn describing(self, summary: &'static str, formats: &'static [&'static str]) -> Self {
         Self { summary, formats, ..self }
     }
 
-    /// The same with formats whose code is gone.
+    /// Returns the same with formats whose code is gone.
     pub const fn without(self, removed: &'static [&'static str]) -> Self {
         Self { removed, ..self }
     }
 
-    /// The same with the first release that has it.
+    /// Returns the same with the first release that has it.
     pub const fn released_in(self, release: &'static str) -> Self {
         Self { released_in: Some(release), ..self }
     }
 
-    /// The same with the origin of its day.
+    /// Returns the same with the origin of its day.
     pub const fn dated_by(self, source: &'static str) -> Self {
         Self { date_source: Some(source), ..self }
     }
 
-    /// The same with the oldest consumer of its data.
+    /// Returns the same with the oldest consumer of its data.
     pub const fn for_consumers_from(self, min_consumer: i32) -> Self {
         Self { min_consumer, ..self }
     }
 
-    /// The same, taken back.
+    /// Returns the same, taken back.
     pub const fn withdrawn(self) -> Self {
         Self { withdrawn: true, ..self }
     }
 
-    /// The same with the versions of other lines for the values that it holds.
+    /// Returns the same with the versions of other lines for the values that it holds.
     pub const fn embedding(self, embeds: &'static [(&'static str, i32)]) -> Self {
         Self { embeds, ..self }
     }
 
-    /// The input of the selection of versions.
+    /// Returns the input of the selection of versions.
     pub const fn dated(&self) -> Dated {
         Dated { number: self.number, introduced: self.introduced, withdrawn: self.withdrawn }
     }
@@ -114,7 +114,7 @@ pub struct TypeFormats {
 }
 
 impl TypeFormats {
-    /// The formats of a type without features.
+    /// Creates the formats of a type without features.
     pub const fn new(
         name: &'static str,
         granted: &'static [i32],
@@ -124,7 +124,7 @@ impl TypeFormats {
         Self { name, granted, recorded, read, features: &[] }
     }
 
-    /// The same with what came without a format of its own.
+    /// Returns the same with what came without a format of its own.
     pub const fn with_features(self, features: &'static [(&'static str, i32)]) -> Self {
         Self { features, ..self }
     }
@@ -165,7 +165,7 @@ pub struct LineRecord {
 }
 
 impl LineRecord {
-    /// A line without entries, to be filled by struct update in generated code.
+    /// Creates a line without entries, to be filled by struct update in generated code.
     pub const fn new(name: &'static str, title: &'static str, entries: &'static [Entry]) -> Self {
         Self {
             name,
@@ -184,12 +184,12 @@ impl LineRecord {
         }
     }
 
-    /// The same with what it drives and what its data is called.
+    /// Returns the same with what it drives and what its data is called.
     pub const fn describing(self, data: &'static str, summary: &'static str) -> Self {
         Self { data, summary, ..self }
     }
 
-    /// The same with its minimum, its oldest accepted producer and its faulty consumers.
+    /// Returns the same with its minimum, its oldest accepted producer and its faulty consumers.
     pub const fn bounded(
         self,
         minimum: i32,
@@ -199,7 +199,7 @@ impl LineRecord {
         Self { minimum, min_producer, bad_consumers, ..self }
     }
 
-    /// The same with consumers that are faulty with a certain content only.
+    /// Returns the same with consumers that are faulty with a certain content only.
     pub const fn banning_with(
         self,
         bad_consumers_with: &'static [(&'static str, &'static [i32])],
@@ -207,54 +207,57 @@ impl LineRecord {
         Self { bad_consumers_with, ..self }
     }
 
-    /// The same with another window than four weeks, in days.
+    /// Returns the same with another window than four weeks, in days.
     pub const fn with_window(self, window_days: i64) -> Self {
         Self { window_days, ..self }
     }
 
-    /// The same with the protobuf packages whose messages are frozen with it.
+    /// Returns the same with the protobuf packages whose messages are frozen with it.
     pub const fn in_packages(self, packages: &'static [&'static str]) -> Self {
         Self { packages, ..self }
     }
 
-    /// The same with numbers that count days, from `number` on `day` on.
+    /// Returns the same with numbers that count days, from `number` on `day` on.
     pub const fn counting_days_from(self, number: i32, day: Date) -> Self {
         Self { counts_days_from: Some((number, day)), ..self }
     }
 
-    /// The same as part of a release.
+    /// Returns the same as part of a release.
     pub const fn of_release(self, release: ReleaseNumber) -> Self {
         Self { release: Some(release), ..self }
     }
 
-    /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.
+    /// Returns the newest number that is at least `days` days old on `day`; `None` if there is none
+    /// yet.
     pub fn newest_of_age(&self, day: Date, days: i64) -> Option<i32> {
         newest_of_age(self.entries.iter().map(Entry::dated), self.minimum, day, days)
     }
 
-    /// The current number on `day`; `None` if the line has none yet.
+    /// Returns the current number on `day`; `None` if the line has none yet.
     pub fn current(&self, day: Date) -> Option<i32> {
         self.newest_of_age(day, 0)
     }
 
-    /// The newest number that is at least as old as the line's window on `day` (four weeks, unless
-    /// the line says otherwise), never below the minimum; the oldest usable one where none is.
+    /// Returns the newest number that is at least as old as the line's window on `day` (four weeks,
+    /// unless the line says otherwise), never below the minimum; the oldest usable one where none
+    /// is.
     pub fn week_4_old(&self, day: Date) -> Option<i32> {
         self.newest_of_age(day, self.window_days)
     }
 
-    /// The selection on `day` for builds of `days` days before, with its age; `None` if there is
-    /// none yet.
+    /// Returns the selection on `day` for builds of `days` days before, with its age; `None` if
+    /// there is none yet.
     pub fn select(&self, day: Date, days: i64) -> Option<Selected> {
         select(self.entries.iter().map(Entry::dated), self.minimum, day, days)
     }
 
-    /// The entry with this number.
+    /// Returns the entry with this number.
     pub fn entry(&self, number: i32) -> Option<&'static Entry> {
         self.entries.iter().find(|entry| entry.number == number)
     }
 
-    /// Every entry with its age and its flags on `day`; entries introduced later carry no flag.
+    /// Returns every entry with its age and its flags on `day`; entries introduced later carry no
+    /// flag.
     pub fn on(&self, day: Date) -> Vec<EntryStatus> {
         let dated = self.entries.iter().map(Entry::dated);
         let standings = standings(dated, self.minimum, self.window_days, day);
@@ -321,7 +324,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// A release.
+    /// Creates a release.
     pub const fn new(
         version: &'static str,
         date: Date,
@@ -330,7 +333,7 @@ impl Release {
         Self { version, date, numbers }
     }
 
-    /// The number that the release has in a line.
+    /// Returns the number that the release has in a line.
     pub fn number(&self, line: &str) -> Option<i32> {
         self.numbers.iter().find(|(name, _)| *name == line).map(|(_, number)| *number)
     }
@@ -350,7 +353,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// A product.
+    /// Creates a product.
     pub const fn new(
         name: &'static str,
         title: &'static str,
@@ -359,8 +362,8 @@ impl Product {
         Self { name, title, releases }
     }
 
-    /// The release that `version` stands for: that very release; else the newest known patch of the
-    /// same `MAJOR.MINOR`, for a patch that is not listed or left out.
+    /// Returns the release that `version` stands for: that very release; else the newest known
+    /// patch of the same `MAJOR.MINOR`, for a patch that is not listed or left out.
     pub fn release(&self, version: &str) -> Option<&'static Release> {
         let wanted = parse_release(version)?;
         let exact = self
@@ -407,7 +410,7 @@ pub struct NamedLayout {
 }
 
 impl NamedLayout {
-    /// A layout.
+    /// Creates a layout.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
@@ -417,7 +420,7 @@ impl NamedLayout {
         Self { name, summary, headers, struct_sizes }
     }
 
-    /// The struct_size of a struct in bytes; `None` if the layout does not have it.
+    /// Returns the struct_size of a struct in bytes; `None` if the layout does not have it.
     pub fn struct_size(&self, name: &str) -> Option<u32> {
         self.struct_sizes.iter().find(|(found, _)| *found == name).map(|(_, size)| *size)
     }
@@ -437,7 +440,7 @@ pub struct LayoutFamily {
 }
 
 impl LayoutFamily {
-    /// A family of layouts.
+    /// Creates a family of layouts.
     pub const fn new(
         name: &'static str,
         version: &'static str,
@@ -463,7 +466,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry.
+    /// Creates a registry.
     pub const fn new(
         as_of: Date,
         lines: &'static [LineRecord],
@@ -473,22 +476,22 @@ impl Registry {
         Self { as_of, lines, products, layouts }
     }
 
-    /// The line of this name.
+    /// Returns the line of this name.
     pub fn line(&self, name: &str) -> Option<&'static LineRecord> {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// The product of this name.
+    /// Returns the product of this name.
     pub fn product(&self, name: &str) -> Option<&'static Product> {
         self.products.iter().find(|product| product.name == name)
     }
 
-    /// The layouts of this name.
+    /// Returns the layouts of this name.
     pub fn layout_family(&self, name: &str) -> Option<&'static LayoutFamily> {
         self.layouts.iter().find(|family| family.name == name)
     }
 
-    /// Every entry of every line as it stands on `day`, in the order of the file.
+    /// Returns every entry of every line as it stands on `day`, in the order of the file.
     pub fn on(&self, day: Date) -> Vec<EntryStatus> {
         self.lines.iter().flat_map(|line| line.on(day)).collect()
     }

@@ -26,17 +26,17 @@ impl ReleaseNumber {
         Self { major, minor, patch }
     }
 
-    /// MAJOR.
+    /// Returns MAJOR.
     pub const fn major(self) -> u64 {
         self.major
     }
 
-    /// MINOR.
+    /// Returns MINOR.
     pub const fn minor(self) -> u64 {
         self.minor
     }
 
-    /// PATCH.
+    /// Returns PATCH.
     pub const fn patch(self) -> u64 {
         self.patch
     }
@@ -46,8 +46,8 @@ impl ReleaseNumber {
         self.major == other.major && self.minor == other.minor
     }
 
-    /// The first number after this one whose release is of this kind; `None` if MAJOR, MINOR or
-    /// PATCH would exceed 64 bits.
+    /// Returns the first number after this one whose release is of this kind; `None` if MAJOR,
+    /// MINOR or PATCH would exceed 64 bits.
     ///
     /// ```
     /// use serdes_version_registry::{ReleaseKind, ReleaseNumber};
@@ -89,7 +89,7 @@ impl FromStr for ReleaseNumber {
     }
 }
 
-/// A number in decimal digits; `u64::from_str` alone takes a sign as well.
+/// Returns a number in decimal digits; `u64::from_str` alone takes a sign as well.
 fn number(part: &str) -> Option<u64> {
     part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()
 }
@@ -120,7 +120,7 @@ pub enum ReleaseKind {
 }
 
 impl ReleaseKind {
-    /// The kind of the release `later` after `earlier`, both `MAJOR.MINOR.PATCH`.
+    /// Returns the kind of the release `later` after `earlier`, both `MAJOR.MINOR.PATCH`.
     ///
     /// # Errors
     /// [`ReleaseError::NotARelease`], and [`ReleaseError::GoesBack`] where `later` is not the later
@@ -129,7 +129,7 @@ impl ReleaseKind {
         Self::of_step(earlier.parse()?, later.parse()?)
     }
 
-    /// The kind of the release `later` after `earlier`.
+    /// Returns the kind of the release `later` after `earlier`.
     ///
     /// # Errors
     /// [`ReleaseError::GoesBack`] where `later` is not the later one.

@@ -39,7 +39,7 @@ impl Selected {
     }
 }
 
-/// The newest entry that is at least `days` days old on `day`, never below `minimum`.
+/// Returns the newest entry that is at least `days` days old on `day`, never below `minimum`.
 ///
 /// Entries that are withdrawn, below the minimum, or introduced after `day` are passed over. Where
 /// no entry is old enough the oldest usable one is taken, so that a young line can be written at
@@ -77,7 +77,7 @@ pub fn select(
     selected
 }
 
-/// The number that [`select`] takes.
+/// Returns the number that [`select`] takes.
 ///
 /// ```
 /// use serdes_version_registry::{Date, Dated, newest_of_age};
@@ -118,8 +118,8 @@ pub struct Standing {
     pub minimum: bool,
 }
 
-/// The age and the roles of each entry on `day`, in the order of the entries; those introduced
-/// later carry no flag.
+/// Returns the age and the roles of each entry on `day`, in the order of the entries; those
+/// introduced later carry no flag.
 pub(crate) fn standings(
     entries: impl Iterator<Item = Dated> + Clone,
     minimum: i32,

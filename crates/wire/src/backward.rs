@@ -41,7 +41,7 @@ impl Buffer {
 }
 
 impl BackwardWriter {
-    /// A writer with room for `capacity` bytes; it grows when they are used up.
+    /// Returns a writer with room for `capacity` bytes; it grows when they are used up.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         if capacity <= STACK {
@@ -51,7 +51,7 @@ impl BackwardWriter {
         }
     }
 
-    /// The message.
+    /// Returns the message.
     #[inline]
     pub fn finish(self) -> Bytes {
         match self.buffer {
@@ -62,13 +62,13 @@ impl BackwardWriter {
         }
     }
 
-    /// The bytes written so far.
+    /// Returns the bytes written so far.
     #[inline]
     pub fn len(&self) -> usize {
         self.buffer.as_slice().len() - self.start
     }
 
-    /// True if nothing was written so far.
+    /// Returns true if nothing was written so far.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -118,7 +118,7 @@ impl BackwardWriter {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
-    /// A field of bytes, or of a string; also if it is empty.
+    /// Writes a field of bytes, or of a string; also if it is empty.
     #[inline]
     pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.raw(bytes);
@@ -126,34 +126,34 @@ impl BackwardWriter {
         self.key(field, 2);
     }
 
-    /// Bytes that are fields already.
+    /// Writes bytes that are fields already.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.space(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// A fixed number of 8 bytes, also if it is 0.
+    /// Writes a fixed number of 8 bytes, also if it is 0.
     #[inline]
     pub fn fixed64(&mut self, field: u32, bytes: [u8; 8]) {
         self.raw(&bytes);
         self.key(field, 1);
     }
 
-    /// A fixed number of 4 bytes, also if it is 0.
+    /// Writes a fixed number of 4 bytes, also if it is 0.
     #[inline]
     pub fn fixed32(&mut self, field: u32, bytes: [u8; 4]) {
         self.raw(&bytes);
         self.key(field, 5);
     }
 
-    /// A truth, also if it is false.
+    /// Writes a truth, also if it is false.
     #[inline]
     pub fn truth(&mut self, field: u32, truth: bool) {
         self.varint(u64::from(truth));
         self.key(field, 0);
     }
 
-    /// A number that is left out if it is 0.
+    /// Writes a number that is left out if it is 0.
     #[inline]
     pub fn number(&mut self, field: u32, number: impl PackedNumber) {
         let bits = number.to_bits();
@@ -163,7 +163,7 @@ impl BackwardWriter {
         }
     }
 
-    /// A packed list that is left out if it is empty.
+    /// Writes a packed list that is left out if it is empty.
     pub fn packed<T: PackedNumber>(&mut self, field: u32, values: &[T]) {
         if values.is_empty() {
             return;
@@ -173,7 +173,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// A packed list of a few numbers, the last one first.
+    /// Writes a packed list of a few numbers, the last one first.
     #[inline]
     pub fn packed_from_last(&mut self, field: u32, values: impl Iterator<Item = i64>) {
         let before = self.len();
@@ -185,7 +185,7 @@ impl BackwardWriter {
         }
     }
 
-    /// A packed list of fixed numbers of 8 bytes that is left out if it is empty.
+    /// Writes a packed list of fixed numbers of 8 bytes that is left out if it is empty.
     #[inline]
     pub fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
         if values.is_empty() {
@@ -199,7 +199,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// A nested message that cannot fail, also if it is empty.
+    /// Writes a nested message that cannot fail, also if it is empty.
     #[inline]
     pub fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         let before = self.len();
@@ -207,7 +207,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// A message that is kept as bytes, which are left out if it is empty.
+    /// Returns a message that is kept as bytes, which are left out if it is empty.
     ///
     /// # Errors
     /// The error of `write`.
@@ -225,7 +225,7 @@ impl BackwardWriter {
         Ok(())
     }
 
-    /// A nested message, also if it is empty.
+    /// Returns a nested message, also if it is empty.
     ///
     /// # Errors
     /// The error of `write`.

@@ -103,7 +103,7 @@ impl Dialect {
         }
     }
 
-    /// The greatest length that a field may have.
+    /// Returns the greatest length that a field may have.
     #[inline(always)]
     pub const fn longest_field(self) -> u64 {
         match self {
@@ -113,7 +113,7 @@ impl Dialect {
         }
     }
 
-    /// True if the innermost permitted group may have fields; false if it must be empty.
+    /// Returns true if the innermost permitted group may have fields; false if it must be empty.
     #[inline]
     pub const fn fills_the_deepest_group(self) -> bool {
         match self {

@@ -78,7 +78,7 @@ impl<'a> WireReader<'a> {
         Malformed { reason, at: self.length - self.rest.len() }
     }
 
-    /// The next field; `None` at the end.
+    /// Returns the next field; `None` at the end.
     ///
     /// # Errors
     /// [`Malformed`] if the dialect's parser does not take the bytes.
@@ -98,15 +98,15 @@ impl<'a> WireReader<'a> {
         Ok(Some(Field { number, value, raw }))
     }
 
-    /// True if all fields were read.
+    /// Returns true if all fields were read.
     #[inline]
     pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The content of the next field if that is `number`, below 16, with a length below 128;
-    /// otherwise nothing is read. A short way for messages of small fields in the order of their
-    /// numbers, for which the general one takes several times as long.
+    /// Returns the content of the next field if that is `number`, below 16, with a length below
+    /// 128; otherwise nothing is read. A short way for messages of small fields in the order of
+    /// their numbers, for which the general one takes several times as long.
     #[inline]
     pub fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
         let [tag, length @ ..0x80, rest @ ..] = self.rest else { return None };
@@ -118,7 +118,7 @@ impl<'a> WireReader<'a> {
         Some(content)
     }
 
-    /// The number and the wire type of the next field.
+    /// Returns the number and the wire type of the next field.
     #[inline(always)]
     fn tag(&mut self) -> Result<(u32, u8), Malformed> {
         let tag = self.dialect.tag(&mut self.rest).ok_or_else(|| self.endless_number())?;
@@ -128,7 +128,7 @@ impl<'a> WireReader<'a> {
         }
     }
 
-    /// The value of a field that is no group.
+    /// Returns the value of a field that is no group.
     #[inline(always)]
     fn value(&mut self, wire_type: u8) -> Result<FieldValue<'a>, Malformed> {
         match wire_type {

@@ -26,7 +26,7 @@ pub enum Implementation {
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Implementation {
-    /// The fastest one that this processor can run.
+    /// Returns the fastest one that this processor can run.
     pub fn fastest() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -35,7 +35,7 @@ impl Implementation {
         Self::Scalar
     }
 
-    /// The one in use: the fastest, unless another was [chosen](Self::choose).
+    /// Returns the one in use: the fastest, unless another was [chosen](Self::choose).
     #[inline]
     pub fn in_use() -> Self {
         match CHOSEN.load(Ordering::Relaxed) {
@@ -62,11 +62,11 @@ pub struct MalformedList;
 
 /// A number that is packed as a varint.
 pub trait PackedNumber: Copy + Default + private::Sealed {
-    /// The number with these low bits.
+    /// Returns the number with these low bits.
     fn from_bits(bits: u64) -> Self;
-    /// The bits of the varint: a negative number has its sign in all 64.
+    /// Returns the bits of the varint: a negative number has its sign in all 64.
     fn to_bits(self) -> u64;
-    /// The bytes of all varints.
+    /// Returns the bytes of all varints.
     fn packed_len(values: &[Self]) -> usize;
 }
 
@@ -129,7 +129,7 @@ impl PackedNumber for i64 {
     }
 }
 
-/// The number of varints in `bytes`, which is the number of bytes that end one.
+/// Returns the number of varints in `bytes`, which is the number of bytes that end one.
 #[inline]
 pub fn count(bytes: &[u8]) -> usize {
     bytes.iter().map(|byte| usize::from(*byte < 0x80)).sum()

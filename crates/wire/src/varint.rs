@@ -84,7 +84,7 @@ pub fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Optio
     Ok(None)
 }
 
-/// The bytes that a number takes.
+/// Returns the bytes that a number takes.
 #[inline]
 pub const fn len(bits: u64) -> usize {
     ((63 - (bits | 1).leading_zeros()) * 9 + 73) as usize / 64

@@ -71,7 +71,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool, Box<dyn Err
     Ok(api_texts::compare(&root.join("docs/api"), &texts, check)?)
 }
 
-/// The names of a package and of its library, if it is published and programs can use the library.
+/// Returns the names of a package and of its library, if it is published and programs can use the
+/// library.
 fn library(package: &Package) -> Option<(&str, String)> {
     if package.publish.as_ref().is_some_and(Vec::is_empty) {
         return None;
@@ -101,8 +102,8 @@ fn document(root: &Path) -> Result<(), Box<dyn Error>> {
     output(cargo.current_dir(root)).map(drop)
 }
 
-/// The items of a library, one a line, without generated modules, and without the items that a type
-/// has by a blanket, an automatic or a derived implementation.
+/// Returns the items of a library, one a line, without generated modules, and without the items
+/// that a type has by a blanket, an automatic or a derived implementation.
 fn text(json: &Path) -> Result<String, Box<dyn Error>> {
     let items = public_api::Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
@@ -114,7 +115,7 @@ fn text(json: &Path) -> Result<String, Box<dyn Error>> {
     Ok(items.filter(|line| !api_texts::is_of(line, &GENERATED)).collect())
 }
 
-/// The standard output of a command that succeeds; its errors go to those of this process.
+/// Returns the standard output of a command that succeeds; its errors go to those of this process.
 fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
     let output = command.stderr(std::process::Stdio::inherit()).output()?;
     if !output.status.success() {

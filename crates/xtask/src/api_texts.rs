@@ -44,7 +44,8 @@ pub(crate) fn compare(
     Ok(!differ || !check)
 }
 
-/// True for the line of an item in one of the modules, and of an implementation for such an item.
+/// Returns true for the line of an item in one of the modules, and of an implementation for such an
+/// item.
 pub(crate) fn is_of(line: &str, modules: &[&str]) -> bool {
     let name = if line.starts_with("impl") {
         let of = line.rsplit_once(" for ").or_else(|| line.rsplit_once(' '));
@@ -57,7 +58,7 @@ pub(crate) fn is_of(line: &str, modules: &[&str]) -> bool {
     modules.iter().any(|module| name.starts_with(module))
 }
 
-/// The texts of libraries that are gone.
+/// Returns the texts of libraries that are gone.
 fn without_library(folder: &Path, texts: &BTreeMap<String, String>) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -76,7 +77,8 @@ fn without_library(folder: &Path, texts: &BTreeMap<String, String>) -> io::Resul
     Ok(gone)
 }
 
-/// The items of one text that the other lacks: `-` before those that are gone, `+` before new ones.
+/// Returns the items of one text that the other lacks: `-` before those that are gone, `+` before
+/// new ones.
 fn differences(kept: &str, present: &str) -> String {
     let (kept, present): (BTreeSet<&str>, BTreeSet<&str>) =
         (kept.lines().collect(), present.lines().collect());

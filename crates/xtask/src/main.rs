@@ -146,7 +146,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A task of this process: true if there is nothing to complain of.
+/// Returns a task of this process: true if there is nothing to complain of.
 fn here(name: &str, arguments: &[String]) -> Option<Result<bool, Box<dyn Error>>> {
     #[cfg(feature = "api")]
     if name == "api" {

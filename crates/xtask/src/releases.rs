@@ -32,7 +32,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn
     Ok(moved)
 }
 
-/// The generated files, from the root of the workspace.
+/// Returns the generated files, from the root of the workspace.
 fn files(table: &Jaxlib, plugins: &Plugins) -> Result<[(&'static str, String); 3], Box<dyn Error>> {
     Ok([
         ("crates/jax-artifacts/src/release/generated/mod.rs", exports(table)?),
@@ -41,7 +41,7 @@ fn files(table: &Jaxlib, plugins: &Plugins) -> Result<[(&'static str, String); 3
     ])
 }
 
-/// The numbers of a version as Rust has them: `1, 22, 0`.
+/// Returns the numbers of a version as Rust has them: `1, 22, 0`.
 fn numbers(version: &str) -> Result<String, Box<dyn Error>> {
     let numbers: Vec<u32> = version.split('.').map(str::parse).collect::<Result<_, _>>()?;
     match numbers[..] {
@@ -50,7 +50,7 @@ fn numbers(version: &str) -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// The name of a variant: `NamedWithDevice` of `named_with_device`.
+/// Returns the name of a variant: `NamedWithDevice` of `named_with_device`.
 fn variant(name: &str) -> String {
     let part = |part: &str| {
         let mut letters = part.chars();

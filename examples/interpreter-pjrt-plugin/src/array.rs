@@ -34,7 +34,7 @@ impl Type {
         Ok(Self { element, dimensions, elements })
     }
 
-    /// The type with other dimensions.
+    /// Returns the type with other dimensions.
     pub fn with_dimensions(&self, dimensions: Vec<usize>) -> Result<Self> {
         Self::new(self.element, dimensions)
     }
@@ -51,7 +51,7 @@ impl Type {
         Shape::new(self.element, self.dimensions.iter().map(|size| *size as i64).collect())
     }
 
-    /// Distance between neighbours in each dimension, in elements.
+    /// Returns the distance between neighbours in each dimension, in elements.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![1; self.rank()];
         for dimension in (1..self.rank()).rev() {
@@ -119,7 +119,7 @@ impl Array {
         Self { of, data: Arc::new(data) }
     }
 
-    /// An array of bytes as they lie on the device, or of one element that all of them are.
+    /// Returns an array of bytes as they lie on the device, or of one element that all of them are.
     pub fn read(of: &Type, bytes: &[u8]) -> Result<Self> {
         let size = of.element.bits() / 8;
         let is_splat = bytes.len() == size && of.elements() != 1;
@@ -153,7 +153,7 @@ impl Array {
         }
     }
 
-    /// The only element of a scalar, if it is an integer.
+    /// Returns the only element of a scalar, if it is an integer.
     pub fn scalar(&self) -> Option<i64> {
         match &*self.data {
             Data::Integer(data) => data.first().copied(),

@@ -62,7 +62,7 @@ pub fn wrap(of: ElementType, value: i64) -> i64 {
     }
 }
 
-/// A float from its bytes, which are as many as the type has.
+/// Returns a float from its bytes, which are as many as the type has.
 pub fn float_from(of: ElementType, bytes: &[u8]) -> f64 {
     match (of, bytes) {
         (ElementType::BF16, &[low, high]) => {
@@ -82,7 +82,7 @@ pub fn write_float(of: ElementType, value: f64, bytes: &mut [u8]) {
     }
 }
 
-/// An integer from its bytes, of which there are at most eight.
+/// Returns an integer from its bytes, of which there are at most eight.
 pub fn integer_from(of: ElementType, bytes: &[u8]) -> i64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);

@@ -14,7 +14,7 @@ struct Template {
 const TOTAL: u64 = 64 << 20;
 
 impl Template {
-    /// The bytes that an operation is about: hosts also name parts of a block.
+    /// Returns the bytes that an operation is about: hosts also name parts of a block.
     fn with<T>(&self, memory: &DeviceMemory, operation: impl FnOnce(&mut [u8]) -> T) -> Result<T> {
         let mut blocks = self.blocks.lock().unwrap();
         let block = blocks.range_mut(..=memory.address()).next_back();

@@ -29,7 +29,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// True if it is the message `name` of `package`.
+    /// Returns true if it is the message `name` of `package`.
     pub(super) fn is(&self, package: &str, name: &str) -> bool {
         let own = self.message.strip_prefix(package).and_then(|own| own.strip_prefix('.'));
         own == Some(name)
@@ -41,7 +41,7 @@ use Content::{Bytes, Message, Serialized};
 /// All messages that have a version or hold messages that have one.
 pub(super) const SCHEMAS: &[Schema] = include!("../../proto/generated/ifrt_versions.rs");
 
-/// The message of this full name.
+/// Returns the message of this full name.
 pub(super) fn find(message: &str) -> Option<&'static Schema> {
     SCHEMAS.iter().find(|schema| schema.message == message)
 }

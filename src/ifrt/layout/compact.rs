@@ -30,7 +30,7 @@ pub struct CompactLayout {
 const FORMATS: Formats = Formats::of("CompactLayout");
 
 impl CompactLayout {
-    /// The layout with these dimensions, from the slowest to the fastest.
+    /// Creates the layout with these dimensions, from the slowest to the fastest.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`], naming the list and its length, if they are no permutation of 0 to n
@@ -41,18 +41,18 @@ impl CompactLayout {
         Ok(Self { major_to_minor })
     }
 
-    /// The row-major layout of `rank` dimensions: the last dimension is the fastest.
+    /// Returns the row-major layout of `rank` dimensions: the last dimension is the fastest.
     pub fn c_order(rank: u16) -> Self {
         Self { major_to_minor: (0..i32::from(rank)).collect() }
     }
 
-    /// The dimensions from the slowest to the fastest.
+    /// Returns the dimensions from the slowest to the fastest.
     pub fn major_to_minor(&self) -> &[i32] {
         &self.major_to_minor
     }
 
-    /// The bytes of an array of `shape` in this layout, its elements packed bit by bit; `None` for
-    /// element types without a fixed size.
+    /// Returns the bytes of an array of `shape` in this layout, its elements packed bit by bit;
+    /// `None` for element types without a fixed size.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the array has another rank than the layout,
@@ -73,7 +73,7 @@ impl CompactLayout {
         i64::try_from(bytes).map(Some).map_err(|_| overflow)
     }
 
-    /// Layout of XLA with the same order of dimensions, without tiles.
+    /// Returns the layout of XLA with the same order of dimensions, without tiles.
     pub fn to_xla_layout(&self) -> xla::Layout {
         let minor_to_major =
             self.major_to_minor.iter().rev().map(|dimension| i64::from(*dimension));

@@ -30,23 +30,23 @@ pub struct PjRtLayout {
 const FORMATS: Formats = Formats::of("PjRtLayout");
 
 impl PjRtLayout {
-    /// The layout of XLA as a layout of IFRT.
+    /// Creates the layout of XLA as a layout of IFRT.
     pub const fn new(xla_layout: xla::Layout) -> Self {
         Self { xla_layout }
     }
 
-    /// The layout of XLA.
+    /// Returns the layout of XLA.
     pub const fn xla_layout(&self) -> &xla::Layout {
         &self.xla_layout
     }
 
-    /// The layout in the notation of HLO, the form in which array specs carry it.
+    /// Returns the layout in the notation of HLO, the form in which array specs carry it.
     pub fn to_text(&self) -> String {
         self.xla_layout.to_string()
     }
 
-    /// The layout of a text in the notation of HLO. As upstream, the memory space becomes the
-    /// default one.
+    /// Returns the layout of a text in the notation of HLO. As upstream, the memory space becomes
+    /// the default one.
     ///
     /// # Errors
     /// [`DecodeError::InvalidValue`] that says where the text stops being a layout.

@@ -34,7 +34,7 @@ pub struct CustomCallProgram {
 }
 
 impl CustomCallProgram {
-    /// A program of the language `kind`. The text may hold any bytes.
+    /// Creates a program of the language `kind`. The text may hold any bytes.
     pub fn new(
         kind: impl Into<String>,
         name: impl Into<String>,
@@ -65,32 +65,32 @@ impl CustomCallProgram {
         self
     }
 
-    /// The language, which tells the runtime who interprets the text.
+    /// Returns the language, which tells the runtime who interprets the text.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The name, for people.
+    /// Returns the name, for people.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The program itself.
+    /// Returns the program itself.
     pub const fn text(&self) -> &Bytes {
         &self.text
     }
 
-    /// The devices it runs on.
+    /// Returns the devices it runs on.
     pub const fn devices(&self) -> &DeviceList {
         &self.devices
     }
 
-    /// The arrays that go in.
+    /// Returns the arrays that go in.
     pub fn input_specs(&self) -> &[ArraySpec] {
         &self.input_specs
     }
 
-    /// The arrays that come out.
+    /// Returns the arrays that come out.
     pub fn output_specs(&self) -> &[ArraySpec] {
         &self.output_specs
     }
@@ -202,7 +202,7 @@ impl CustomCallCompileOptions {
         self
     }
 
-    /// The number of outputs in each bundle.
+    /// Returns the number of outputs in each bundle.
     pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
         &self.outputs_bundle_slice_sizes
     }

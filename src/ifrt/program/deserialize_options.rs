@@ -19,12 +19,12 @@ impl DeserializeProgramOptions {
         Self { devices: Arc::new(devices) }
     }
 
-    /// Look-up of devices by id.
+    /// Returns the look-up of devices by id.
     pub fn devices(&self) -> &dyn DeviceLookup {
         &*self.devices
     }
 
-    /// The options for the shardings inside of the program `reader`.
+    /// Returns the options for the shardings inside of the program `reader`.
     pub(super) fn for_nested(
         options: &DeserializeOptions,
         reader: &'static str,

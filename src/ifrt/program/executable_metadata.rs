@@ -76,7 +76,7 @@ impl XlaExecutableMetadata {
     /// The runtime that real executables name.
     pub const PJRT_IFRT: &'static str = "pjrt_ifrt";
 
-    /// The metadata of the computation of this name, for the runtime `pjrt_ifrt`.
+    /// Creates the metadata of the computation of this name, for the runtime `pjrt_ifrt`.
     pub fn new(computation_name: impl Into<String>) -> Self {
         Self {
             runtime_name: Self::PJRT_IFRT.to_owned(),
@@ -135,37 +135,37 @@ impl XlaExecutableMetadata {
         self
     }
 
-    /// The runtime that the executable is for.
+    /// Returns the runtime that the executable is for.
     pub fn runtime_name(&self) -> &str {
         &self.runtime_name
     }
 
-    /// The name of the computation.
+    /// Returns the name of the computation.
     pub fn computation_name(&self) -> &str {
         &self.computation_name
     }
 
-    /// True if the executable runs on any device.
+    /// Returns true if the executable runs on any device.
     pub const fn portable(&self) -> bool {
         self.portable
     }
 
-    /// The outputs.
+    /// Returns the outputs.
     pub fn outputs(&self) -> &[OutputSpec] {
         &self.outputs
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn parameters(&self) -> &[ParameterSpec] {
         &self.parameters
     }
 
-    /// The platform and the runtime interface that the executable needs.
+    /// Returns the platform and the runtime interface that the executable needs.
     pub const fn executable_version(&self) -> Option<&XlaExecutableVersion> {
         self.executable_version.as_ref()
     }
 
-    /// The number of outputs in each bundle.
+    /// Returns the number of outputs in each bundle.
     pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
         &self.outputs_bundle_slice_sizes
     }
@@ -320,7 +320,7 @@ pub struct SerializedXlaExecutable {
 }
 
 impl SerializedXlaExecutable {
-    /// The bytes at the requested version.
+    /// Returns the bytes at the requested version.
     ///
     /// # Errors
     /// [`EncodeError::Inconsistent`], which is INTERNAL, if the metadata cannot be written.
@@ -335,7 +335,7 @@ impl SerializedXlaExecutable {
         Ok(bytes.freeze())
     }
 
-    /// The executable of the bytes; those of the backend share their memory.
+    /// Returns the executable of the bytes; those of the backend share their memory.
     ///
     /// # Errors
     /// As [`FromProto::from_bytes`] of the metadata; also if the bytes end inside of it.

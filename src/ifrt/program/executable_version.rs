@@ -18,7 +18,7 @@ const FORMATS: Formats = Formats::of("XlaExecutableVersion");
 
 /// The version of the runtime interface that an executable needs: any registered type.
 pub trait RuntimeAbiVersion: fmt::Debug + Send + Sync {
-    /// The value under its type name, at the requested version.
+    /// Returns the value under its type name, at the requested version.
     ///
     /// # Errors
     /// As [`ToProto::to_proto`].
@@ -55,7 +55,7 @@ pub struct XlaExecutableVersion {
 }
 
 impl XlaExecutableVersion {
-    /// An executable for the platform, which needs no version of a runtime interface.
+    /// Creates an executable for the platform, which needs no version of a runtime interface.
     pub const fn new(platform_id: u64) -> Self {
         Self { platform_id, runtime_abi_version: None }
     }
@@ -67,12 +67,12 @@ impl XlaExecutableVersion {
         self
     }
 
-    /// The platform, a hash of its name.
+    /// Returns the platform, a hash of its name.
     pub const fn platform_id(&self) -> u64 {
         self.platform_id
     }
 
-    /// The version of the runtime interface. What was read is a [`Serialized`].
+    /// Returns the version of the runtime interface. What was read is a [`Serialized`].
     pub fn runtime_abi_version(&self) -> Option<&dyn RuntimeAbiVersion> {
         self.runtime_abi_version.as_deref()
     }

@@ -48,7 +48,7 @@ pub struct HloProgram {
 }
 
 impl HloProgram {
-    /// The program of a portable artifact.
+    /// Creates the program of a portable artifact.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the bytes do not begin as MLIR bytecode does.
@@ -73,22 +73,23 @@ impl HloProgram {
         Ok(Self { artifact, bytecode_version, producer })
     }
 
-    /// The artifact.
+    /// Returns the artifact.
     pub const fn artifact(&self) -> &Bytes {
         &self.artifact
     }
 
-    /// The version of MLIR bytecode.
+    /// Returns the version of MLIR bytecode.
     pub const fn bytecode_version(&self) -> u64 {
         self.bytecode_version
     }
 
-    /// Who wrote the artifact, such as `StableHLO_v1.13.7`.
+    /// Returns the name of the program that wrote the artifact, such as `StableHLO_v1.13.7`.
     pub fn producer(&self) -> &str {
         &self.producer
     }
 
-    /// The version of StableHLO that a reader needs; `None` if the producer is not StableHLO.
+    /// Returns the version of StableHLO that a reader needs; `None` if the producer is not
+    /// StableHLO.
     pub fn stablehlo_version(&self) -> Option<StableHloVersion> {
         self.producer.strip_prefix("StableHLO_v")?.parse().ok()
     }

@@ -39,7 +39,7 @@ pub struct XlaHostCallback {
 }
 
 impl XlaHostCallback {
-    /// A callback that takes `operands` and gives `results`.
+    /// Creates a callback that takes `operands` and gives `results`.
     pub fn new(
         operands: impl Into<Vec<HostCallbackArgument>>,
         results: impl Into<Vec<HostCallbackArgument>>,
@@ -71,12 +71,12 @@ impl XlaHostCallback {
         &self.results
     }
 
-    /// The function, in the form that its runtime understands.
+    /// Returns the function, in the form that its runtime understands.
     pub const fn callback(&self) -> Option<&Any> {
         self.callback.as_ref()
     }
 
-    /// True if the data is in row-major order, whatever the layout on the device.
+    /// Returns true if the data is in row-major order, whatever the layout on the device.
     pub const fn use_major_to_minor_data_layout(&self) -> bool {
         self.use_major_to_minor_data_layout
     }

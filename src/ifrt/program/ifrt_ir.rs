@@ -48,7 +48,7 @@ pub struct IfrtIrProgram {
 }
 
 impl IfrtIrProgram {
-    /// A program of this module, without separate parts.
+    /// Creates a program of this module, without separate parts.
     pub fn new(program: impl Into<Bytes>) -> Self {
         Self { program: program.into(), ..Self::default() }
     }
@@ -67,17 +67,17 @@ impl IfrtIrProgram {
         self
     }
 
-    /// The module.
+    /// Returns the module.
     pub const fn program(&self) -> &Bytes {
         &self.program
     }
 
-    /// The version of IFRT IR at which the module is written, such as `0.1.0`.
+    /// Returns the version of IFRT IR at which the module is written, such as `0.1.0`.
     pub fn ifrt_version(&self) -> Option<&str> {
         self.ifrt_version.as_deref()
     }
 
-    /// The parts that are kept apart from the module.
+    /// Returns the parts that are kept apart from the module.
     pub fn atom_programs(&self) -> &[IfrtIrAtomProgram] {
         &self.atom_programs
     }
@@ -199,22 +199,22 @@ impl IfrtIrCompileOptions {
         self
     }
 
-    /// The number of outputs in each bundle.
+    /// Returns the number of outputs in each bundle.
     pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
         &self.proto.outputs_bundle_slice_sizes
     }
 
-    /// The devices; logical ids in the program are positions in this list.
+    /// Returns the devices; logical ids in the program are positions in this list.
     pub fn devices(&self) -> impl ExactSizeIterator<Item = DeviceId> + '_ {
         self.proto.device_ids.iter().copied().map(DeviceId)
     }
 
-    /// The options of parts, by their names.
+    /// Returns the options of parts, by their names.
     pub const fn overrides(&self) -> &BTreeMap<String, OpaqueMessage> {
         &self.overrides
     }
 
-    /// True if the memory of all parts is reserved before the program runs.
+    /// Returns true if the memory of all parts is reserved before the program runs.
     pub const fn strict_memory_reservation(&self) -> bool {
         self.proto.strict_memory_reservation
     }
@@ -363,7 +363,7 @@ pub struct IfrtIrExecutableVersion {
 }
 
 impl IfrtIrExecutableVersion {
-    /// A program at this version of IFRT IR with the versions of its compiled parts.
+    /// Creates a program at this version of IFRT IR with the versions of its compiled parts.
     pub fn new(
         ifrt_ir_version: impl Into<String>,
         executable_versions: impl Into<Vec<AtomExecutableVersion>>,
@@ -374,12 +374,12 @@ impl IfrtIrExecutableVersion {
         }
     }
 
-    /// The version of IFRT IR.
+    /// Returns the version of IFRT IR.
     pub fn ifrt_ir_version(&self) -> &str {
         &self.ifrt_ir_version
     }
 
-    /// The versions of the compiled parts.
+    /// Returns the versions of the compiled parts.
     pub fn executable_versions(&self) -> &[AtomExecutableVersion] {
         &self.executable_versions
     }

@@ -27,12 +27,12 @@ pub struct PluginProgram {
 }
 
 impl PluginProgram {
-    /// The program with this data.
+    /// Creates the program with this data.
     pub fn new(data: impl Into<Bytes>) -> Self {
         Self { data: data.into() }
     }
 
-    /// The data, without the prefix.
+    /// Returns the data, without the prefix.
     pub const fn data(&self) -> &Bytes {
         &self.data
     }
@@ -94,7 +94,7 @@ impl FromProto for PluginProgram {
 pub struct PluginCompileOptions {}
 
 impl PluginCompileOptions {
-    /// The options.
+    /// Creates the options.
     pub const fn new() -> Self {
         Self {}
     }

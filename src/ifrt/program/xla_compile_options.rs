@@ -36,7 +36,7 @@ pub struct XlaCompileOptions {
 }
 
 impl XlaCompileOptions {
-    /// The options with the bytes of an `xla.CompileOptionsProto`.
+    /// Creates the options with the bytes of an `xla.CompileOptionsProto`.
     ///
     /// # Errors
     /// [`DecodeError::Malformed`] with DATA_LOSS if the bytes are no sequence of fields.
@@ -63,17 +63,17 @@ impl XlaCompileOptions {
         self
     }
 
-    /// The bytes of the `xla.CompileOptionsProto`.
+    /// Returns the bytes of the `xla.CompileOptionsProto`.
     pub const fn compile_options(&self) -> &Bytes {
         &self.compile_options
     }
 
-    /// The number of outputs in each bundle.
+    /// Returns the number of outputs in each bundle.
     pub fn outputs_bundle_slice_sizes(&self) -> &[i32] {
         &self.outputs_bundle_slice_sizes
     }
 
-    /// The callbacks that are loaded in this process.
+    /// Returns the callbacks that are loaded in this process.
     pub fn loaded_host_callbacks(&self) -> &[XlaHostCallback] {
         &self.loaded_host_callbacks
     }

@@ -21,8 +21,8 @@ struct Pair {
 type Taken = BTreeMap<i32, Vec<(i32, Vec<i64>)>>;
 
 impl RemapPlan {
-    /// The devices whose shards each output takes, by output: those that the plan was made with, or
-    /// those that its mappings give. This is what a message says from version 6 on.
+    /// Returns the devices whose shards each output takes, by output: those that the plan was made
+    /// with, or those that its mappings give. This is what a message says from version 6 on.
     ///
     /// Devices that mappings give come in the order of the intervals; where all shards of the input
     /// are taken, or all of the output are filled by it, the list is that of the array, as upstream
@@ -53,8 +53,8 @@ impl RemapPlan {
         Ok(devices)
     }
 
-    /// The devices that the plan was made with, and for the outputs without such, those of the
-    /// pairs.
+    /// Returns the devices that the plan was made with, and for the outputs without such, those of
+    /// the pairs.
     fn devices_of(&self, pairs: &[Pair]) -> Result<DevicesByOutput, IfrtError> {
         let mut taken = Taken::new();
         let mut places: HashMap<(i32, i32), usize> = HashMap::new();
@@ -127,8 +127,8 @@ impl RemapPlan {
         )))
     }
 
-    /// The pairs of shards that the mappings stand for, in their order. Every shard exists, stays
-    /// on its device, and is in one pair.
+    /// Returns the pairs of shards that the mappings stand for, in their order. Every shard exists,
+    /// stays on its device, and is in one pair.
     fn pairs(&self) -> Result<Vec<Pair>, IfrtError> {
         let free = |specs: &[ArraySpec]| -> Vec<Vec<bool>> {
             specs.iter().map(|spec| vec![true; spec.sharding().devices().len()]).collect()
@@ -280,7 +280,7 @@ fn take(free: &mut [Vec<bool>], array: i32, shard: i64) -> bool {
     array.zip(shard).and_then(|(free, shard)| free.get_mut(shard)).is_some_and(std::mem::take)
 }
 
-/// The devices of these shards of an input.
+/// Returns the devices of these shards of an input.
 fn devices_of_shards(
     shards: &[i64],
     in_devices: &DeviceList,

@@ -18,12 +18,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The shards from `start` to `end`, every `step`-th one.
+    /// Creates the shards from `start` to `end`, every `step`-th one.
     pub const fn new(start: i64, end: i64, step: i64) -> Self {
         Self { start, end, step }
     }
 
-    /// The number of shards; `None` if the step is not positive.
+    /// Returns the number of shards; `None` if the step is not positive.
     pub fn shard_count(self) -> Option<i64> {
         if self.step <= 0 {
             return None;
@@ -33,7 +33,7 @@ impl Interval {
         i64::try_from(((span + step - 1) / step).max(0)).ok()
     }
 
-    /// The shards, if there are at most `limit` of them.
+    /// Returns the shards, if there are at most `limit` of them.
     pub(super) fn shards(self, limit: usize) -> Option<impl Iterator<Item = i64>> {
         let count = usize::try_from(self.shard_count()?).ok().filter(|count| *count <= limit)?;
         // A sum that overflows would lie beyond the end, so that the count ends before it.

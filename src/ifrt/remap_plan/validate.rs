@@ -20,7 +20,7 @@ pub enum ArrayCopySemantics {
 }
 
 impl ArrayCopySemantics {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn number(self) -> i32 {
         match self {
             Self::AlwaysCopy => 1,
@@ -29,8 +29,8 @@ impl ArrayCopySemantics {
         }
     }
 
-    /// The semantics with this number of the wire; `None` for 0, which stands for nothing, and for
-    /// unknown ones.
+    /// Returns the semantics with this number of the wire; `None` for 0, which stands for nothing,
+    /// and for unknown ones.
     pub const fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::AlwaysCopy),
@@ -296,7 +296,7 @@ impl RemapPlan {
     }
 }
 
-/// The number of shards of an interval that lies inside of an array of `shards` shards.
+/// Returns the number of shards of an interval that lies inside of an array of `shards` shards.
 fn check_interval(
     index: usize,
     side: &str,

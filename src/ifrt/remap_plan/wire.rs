@@ -127,7 +127,7 @@ fn not_convertible(error: IfrtError) -> EncodeError {
 }
 
 impl RemapPlan {
-    /// The mappings that a message of the format `number` carries.
+    /// Returns the mappings that a message of the format `number` carries.
     ///
     /// # Errors
     /// If the devices cannot be said as mappings, or there is no shard to say it of: readers take a
@@ -152,7 +152,7 @@ impl RemapPlan {
         Ok(Some(mappings))
     }
 
-    /// The input devices that a message of the format `number` carries.
+    /// Returns the input devices that a message of the format `number` carries.
     fn devices_to_write(
         &self,
         number: i32,
@@ -304,7 +304,7 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
     Ok(None)
 }
 
-/// The list that is the field of this number.
+/// Returns the list that is the field of this number.
 fn list_of<T>(number: u32, lists: &mut [T; 6]) -> Option<&mut T> {
     (number as usize).checked_sub(3).and_then(|at| lists.get_mut(at))
 }
@@ -324,7 +324,7 @@ fn take_following<'a>(number: u32, fields: &mut Fields<'a>, lists: &mut [&'a [u8
     false
 }
 
-/// The lists of a mapping that gives some of them in pieces, or not packed: no writer does.
+/// Returns the lists of a mapping that gives some of them in pieces, or not packed: no writer does.
 #[cold]
 fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
     let mut lists: [Joined<'_>; 6] = Default::default();
@@ -337,7 +337,7 @@ fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
     Ok(lists)
 }
 
-/// The fault in the lists of a mapping: one is no list, or their lengths differ.
+/// Returns the fault in the lists of a mapping: one is no list, or their lengths differ.
 #[cold]
 fn unequal(lists: [&[u8]; 6]) -> Result<Option<Unequal>, DecodeError> {
     for list in lists {

@@ -44,7 +44,7 @@ pub enum ShardShapes {
 }
 
 impl ShardShapes {
-    /// The number of shards.
+    /// Returns the number of shards.
     pub fn shard_count(&self) -> usize {
         match self {
             Self::Static { shard_shapes, .. } => shard_shapes.len(),
@@ -68,7 +68,7 @@ impl ShardShapes {
         })
     }
 
-    /// The shapes of the shards, if the array has this static shape.
+    /// Returns the shapes of the shards, if the array has this static shape.
     pub(in crate::ifrt) fn of(&self, shape: &Shape) -> Result<&[Shape], IfrtError> {
         match self {
             Self::Static { shape: own, shard_shapes } if own == shape => Ok(shard_shapes),
@@ -77,8 +77,8 @@ impl ShardShapes {
         }
     }
 
-    /// The shapes of a message of the type `name`, which gives the shape of the array and those of
-    /// the shards, both static or both dynamic. What is static counts.
+    /// Returns the shapes of a message of the type `name`, which gives the shape of the array and
+    /// those of the shards, both static or both dynamic. What is static counts.
     pub(in crate::ifrt) fn read(
         name: &'static str,
         message: Encoded<'_>,
@@ -174,7 +174,7 @@ impl ConcreteSharding {
         Ok(sharding)
     }
 
-    /// As [`new`](Self::new) without its check: upstream finds out when it takes an array apart.
+    /// Like [`new`](Self::new) without its check: upstream finds out when it takes an array apart.
     pub const fn new_lenient(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -219,17 +219,17 @@ impl ConcreteSharding {
         self
     }
 
-    /// The shapes of the array and of the shards.
+    /// Returns the shapes of the array and of the shards.
     pub const fn shapes(&self) -> &ShardShapes {
         &self.shapes
     }
 
-    /// False: shards are listed because they differ.
+    /// Returns false: shards are listed because they differ.
     pub const fn is_fully_replicated(&self) -> bool {
         false
     }
 
-    /// Not known: each shard has a shape of its own, see [`shapes`](Self::shapes).
+    /// Returns an error: each shard has a shape of its own, see [`shapes`](Self::shapes).
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.
@@ -241,7 +241,7 @@ impl ConcreteSharding {
         })
     }
 
-    /// The part of the array that each shard is.
+    /// Returns the part of the array that each shard is.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`] if they were not given; [`IfrtError::ShapeMismatch`] if `shape` is

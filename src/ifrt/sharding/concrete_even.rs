@@ -29,7 +29,7 @@ pub struct ConcreteEvenSharding {
 }
 
 impl ConcreteEvenSharding {
-    /// An array of `shape` in shards of `shard_shape`.
+    /// Creates an array of `shape` in shards of `shard_shape`.
     ///
     /// # Errors
     /// [`IfrtError`] if the shapes have not the same rank, or if every device holds the whole array
@@ -46,7 +46,7 @@ impl ConcreteEvenSharding {
         Ok(sharding)
     }
 
-    /// As [`new`](Self::new) without its checks: what upstream allows.
+    /// Like [`new`](Self::new) without its checks: what upstream allows.
     pub const fn new_lenient(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -57,17 +57,17 @@ impl ConcreteEvenSharding {
         Self { devices, memory_kind, shape, shard_shape, is_fully_replicated }
     }
 
-    /// The one shape of the array for which the shards are known.
+    /// Returns the one shape of the array for which the shards are known.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// True if every device holds the whole array.
+    /// Returns true if every device holds the whole array.
     pub const fn is_fully_replicated(&self) -> bool {
         self.is_fully_replicated
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
@@ -78,7 +78,7 @@ impl ConcreteEvenSharding {
         Ok(self.shard_shape.clone())
     }
 
-    /// Not known: the shapes do not tell which device holds which part.
+    /// Returns an error: the shapes do not tell which device holds which part.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.
@@ -105,7 +105,7 @@ impl ConcreteEvenSharding {
     on_devices!();
 }
 
-/// The rules of equal shards; upstream has none.
+/// Returns the rules of equal shards; upstream has none.
 pub(in crate::ifrt) fn check_even(
     shape: &Shape,
     shard_shape: &Shape,

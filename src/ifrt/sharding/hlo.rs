@@ -53,7 +53,7 @@ deserialize_checked!(HloSharding {
 });
 
 impl HloSharding {
-    /// `op_sharding` over `devices`.
+    /// Creates the sharding `op_sharding` over `devices`.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] that names both counts and the sharding, if there is no device or if
@@ -79,7 +79,7 @@ impl HloSharding {
         }
     }
 
-    /// Every device holds the whole array.
+    /// Creates the sharding by which every device holds the whole array.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if there is no device.
@@ -87,12 +87,12 @@ impl HloSharding {
         Self::new(devices, memory_kind, OpSharding::replicated())
     }
 
-    /// The sharding of XLA.
+    /// Returns the sharding of XLA.
     pub const fn op_sharding(&self) -> &OpSharding {
         &self.op_sharding
     }
 
-    /// True if every device holds the whole array.
+    /// Returns true if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         let one_tile = || {
             let rank = self.op_sharding.tiled_rank().unwrap_or_default();
@@ -105,7 +105,8 @@ impl HloSharding {
             || (self.devices.len() == 1 && self.op_sharding.kind() == OpShardingType::Maximal)
     }
 
-    /// The devices in the order of the tiles they hold; the list itself if the array is not cut.
+    /// Returns the devices in the order of the tiles they hold; the list itself if the array is not
+    /// cut.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the tile assignment names a position outside of the list.
@@ -129,7 +130,7 @@ impl HloSharding {
             .collect()
     }
 
-    /// The shape of a shard: each dimension divided by its tiles, rounded up.
+    /// Returns the shape of a shard: each dimension divided by its tiles, rounded up.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the array has another rank than the sharding.
@@ -140,8 +141,8 @@ impl HloSharding {
         }
     }
 
-    /// Part of the array that each device holds. Parts at the far edges are smaller where tiles do
-    /// not divide a dimension, down to nothing.
+    /// Returns the part of the array that each device holds. Parts at the far edges are smaller
+    /// where tiles do not divide a dimension, down to nothing.
     ///
     /// # Errors
     /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not
@@ -198,7 +199,7 @@ impl HloSharding {
             .collect()
     }
 
-    /// The number of the tile that each device holds, tiles in row-major order.
+    /// Returns the number of the tile that each device holds, tiles in row-major order.
     fn tile_of_each_device(&self, tiles: &TileAssignment) -> Result<Vec<Option<i64>>, IfrtError> {
         let order = tiles.devices(self.devices.len())?;
         let mut tile_of = vec![None; order.len()];
@@ -227,8 +228,8 @@ impl HloSharding {
     on_devices!();
 }
 
-/// The part of an array of `shape` that is the tile of this number among `dimensions`, of which the
-/// leading ones cut the array.
+/// Returns the part of an array of `shape` that is the tile of this number among `dimensions`, of
+/// which the leading ones cut the array.
 fn part_of(
     shape: &Shape,
     tile: &[i64],
@@ -258,7 +259,7 @@ fn only_replicated_subgroups(sharding: &OpSharding) -> bool {
     kinds.all(|kind| kind == OpShardingType::Replicated)
 }
 
-/// Each dimension divided by its tiles, rounded up.
+/// Returns each dimension divided by its tiles, rounded up.
 pub(in crate::ifrt) fn tile_shape(shape: &Shape, tiles: &[i64]) -> Vec<i64> {
     let sizes = shape.dims().iter().zip(tiles);
     sizes.map(|(size, tiles)| size / tiles + i64::from(size % tiles != 0)).collect()

@@ -5,12 +5,12 @@ use crate::ifrt::{DeviceList, IfrtError};
 /// The methods that all kinds have, which have `devices` and a `memory_kind`.
 macro_rules! on_devices {
     () => {
-        /// The devices, in the order of the shards.
+        /// Returns the devices, in the order of the shards.
         pub const fn devices(&self) -> &DeviceList {
             &self.devices
         }
 
-        /// The kind of memory.
+        /// Returns the kind of memory.
         pub const fn memory_kind(&self) -> &MemoryKind {
             &self.memory_kind
         }

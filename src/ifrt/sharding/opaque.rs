@@ -32,12 +32,12 @@ impl OpaqueSharding {
         Self { devices, memory_kind }
     }
 
-    /// False: it is not known.
+    /// Returns false: it is not known.
     pub const fn is_fully_replicated(&self) -> bool {
         false
     }
 
-    /// Not known.
+    /// Returns an error: it is not known.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.
@@ -46,7 +46,7 @@ impl OpaqueSharding {
         Err(IfrtError::NotKnown { sharding: "OpaqueSharding", what, remedy: REMEDY })
     }
 
-    /// Not known.
+    /// Returns an error: it is not known.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.

@@ -33,7 +33,7 @@ pub struct ShardingParamSharding {
 }
 
 impl ShardingParamSharding {
-    /// `param` on `devices`.
+    /// Creates the sharding `param` on `devices`.
     ///
     /// # Errors
     /// [`IfrtError`] if `param` does not [verify](ShardingParam::verify), or is for another number
@@ -47,7 +47,7 @@ impl ShardingParamSharding {
         Self::new_lenient(param, devices, memory_kind)
     }
 
-    /// As [`new`](Self::new), but `param` is not verified, as upstream reads it.
+    /// Like [`new`](Self::new), but `param` is not verified, as upstream reads it.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if `param` is for another number of devices.
@@ -71,12 +71,12 @@ impl ShardingParamSharding {
         &self.param
     }
 
-    /// True if every device holds the whole array.
+    /// Returns true if every device holds the whole array.
     pub fn is_fully_replicated(&self) -> bool {
         self.param.is_fully_replicated()
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// As [`ShardingParam::shard_shape`].
@@ -84,7 +84,7 @@ impl ShardingParamSharding {
         self.param.shard_shape(shape)
     }
 
-    /// Part of the array that each device holds.
+    /// Returns the part of the array that each device holds.
     ///
     /// # Errors
     /// As [`ShardingParam::index_domains`].

@@ -29,7 +29,7 @@ pub struct SingleDeviceSharding {
 }
 
 impl SingleDeviceSharding {
-    /// The array on `device`, in its default memory.
+    /// Creates the array on `device`, in its default memory.
     pub fn new(device: DeviceId) -> Self {
         Self { devices: device.into(), memory_kind: MemoryKind::unset() }
     }
@@ -41,17 +41,17 @@ impl SingleDeviceSharding {
         self
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> DeviceId {
         self.devices.ids().first().copied().unwrap_or_default()
     }
 
-    /// True: the only device holds the whole array.
+    /// Returns true: the only device holds the whole array.
     pub const fn is_fully_replicated(&self) -> bool {
         true
     }
 
-    /// The only shard is the array.
+    /// Returns `shape`: the only shard is the array.
     ///
     /// # Errors
     /// None.
@@ -59,7 +59,7 @@ impl SingleDeviceSharding {
         Ok(shape.clone())
     }
 
-    /// The only shard is the array.
+    /// Returns one box, that of the whole array.
     ///
     /// # Errors
     /// None.

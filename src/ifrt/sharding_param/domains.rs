@@ -29,7 +29,7 @@ struct Tiles {
 }
 
 impl ShardingParam {
-    /// The logical numbers of the devices, in the order in which they hold the shards.
+    /// Returns the logical numbers of the devices, in the order in which they hold the shards.
     ///
     /// Axis 0 of the mesh is the most minor one; the first axis of the permutation varies fastest.
     ///
@@ -49,8 +49,8 @@ impl ShardingParam {
         }))
     }
 
-    /// The axes of a verified mesh with more than one device, the fastest varying first, and the
-    /// number of all devices.
+    /// Returns the axes of a verified mesh with more than one device, the fastest varying first,
+    /// and the number of all devices.
     fn axes(&self) -> (SmallVec<[Axis; 4]>, i32) {
         let mut devices = 1_i32;
         let mut strides = Vec::with_capacity(self.axis_sizes.len());
@@ -67,8 +67,8 @@ impl ShardingParam {
         (axes.collect(), devices)
     }
 
-    /// The part of an array of `shape` that each device holds, in the order of the logical numbers
-    /// of the devices.
+    /// Returns the part of an array of `shape` that each device holds, in the order of the logical
+    /// numbers of the devices.
     ///
     /// # Errors
     /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
@@ -92,7 +92,7 @@ impl ShardingParam {
         (0..tiles.devices).map(|device| self.domain_of(&tiles, device)).collect()
     }
 
-    /// The part of an array of `shape` that the device with this logical number holds.
+    /// Returns the part of an array of `shape` that the device with this logical number holds.
     ///
     /// ```
     /// use serdes::ifrt::{ShardingParam, Shape};
@@ -139,7 +139,7 @@ impl ShardingParam {
         IndexDomain::new(origin, tiles.shard_shape.clone())
     }
 
-    /// Index of the first element of a tile. Tiles are numbered in row-major order.
+    /// Returns the index of the first element of a tile. Tiles are numbered in row-major order.
     fn origin(&self, tile: i32, shard_shape: &Shape) -> Index {
         let mut rest = i64::from(tile);
         let mut elements: SmallVec<[i64; 8]> = self

@@ -53,12 +53,12 @@ impl ConcreteShardingSpec {
         self
     }
 
-    /// The shapes of the array and of the shards.
+    /// Returns the shapes of the array and of the shards.
     pub const fn shapes(&self) -> &ShardShapes {
         &self.shapes
     }
 
-    /// The number of shards.
+    /// Returns the number of shards.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 31 bits.
@@ -66,7 +66,7 @@ impl ConcreteShardingSpec {
         count(self.shapes.shard_count())
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always: each shard has a shape of its own.

@@ -30,7 +30,7 @@ pub struct ConcreteEvenShardingSpec {
 }
 
 impl ConcreteEvenShardingSpec {
-    /// An array of `shape` in `shards` shards of `shard_shape`.
+    /// Creates an array of `shape` in `shards` shards of `shard_shape`.
     ///
     /// # Errors
     /// [`IfrtError`] if the number is negative, if the shapes have not the same rank, or if every
@@ -55,7 +55,7 @@ impl ConcreteEvenShardingSpec {
         Self { shards, shape, shard_shape, is_fully_replicated }
     }
 
-    /// The number of shards.
+    /// Returns the number of shards.
     ///
     /// # Errors
     /// None.
@@ -63,7 +63,7 @@ impl ConcreteEvenShardingSpec {
         Ok(self.shards)
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.

@@ -2,7 +2,7 @@
 
 use crate::ifrt::IfrtError;
 
-/// The number of shards as the messages carry it.
+/// Returns the number of shards as the messages carry it.
 pub(super) fn count(shards: usize) -> Result<i32, IfrtError> {
     let overflow = IfrtError::Overflow { what: "the number of shards", bits: 31 };
     i32::try_from(shards).map_err(|_| overflow)

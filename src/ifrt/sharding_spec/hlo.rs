@@ -29,7 +29,7 @@ pub struct HloShardingSpec {
 deserialize_checked!(HloShardingSpec { shards: i32, op_sharding: OpSharding });
 
 impl HloShardingSpec {
-    /// `op_sharding` over `shards` shards.
+    /// Creates the sharding `op_sharding` over `shards` shards.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the number is negative, or if the sharding has another number of
@@ -44,12 +44,12 @@ impl HloShardingSpec {
         }
     }
 
-    /// The sharding of XLA.
+    /// Returns the sharding of XLA.
     pub const fn op_sharding(&self) -> &OpSharding {
         &self.op_sharding
     }
 
-    /// The number of shards.
+    /// Returns the number of shards.
     ///
     /// # Errors
     /// None.
@@ -57,7 +57,7 @@ impl HloShardingSpec {
         Ok(self.shards)
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the array has another rank than the sharding.

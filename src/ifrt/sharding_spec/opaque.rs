@@ -26,7 +26,7 @@ pub struct OpaqueShardingSpec {
 }
 
 impl OpaqueShardingSpec {
-    /// `shards` shards.
+    /// Creates a sharding into `shards` shards.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the number is negative.
@@ -35,7 +35,7 @@ impl OpaqueShardingSpec {
         Ok(Self { shards })
     }
 
-    /// The number of shards.
+    /// Returns the number of shards.
     ///
     /// # Errors
     /// None.
@@ -43,7 +43,7 @@ impl OpaqueShardingSpec {
         Ok(self.shards)
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.

@@ -26,7 +26,7 @@ pub struct ShardingParamShardingSpec {
 }
 
 impl ShardingParamShardingSpec {
-    /// The spec of `param`.
+    /// Creates the spec of `param`.
     ///
     /// # Errors
     /// [`IfrtError`] if it does not [verify](ShardingParam::verify).
@@ -44,7 +44,7 @@ impl ShardingParamShardingSpec {
         &self.param
     }
 
-    /// The number of devices of the mesh.
+    /// Returns the number of devices of the mesh.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 32 bits.
@@ -52,7 +52,7 @@ impl ShardingParamShardingSpec {
         self.param.device_count()
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// As [`ShardingParam::shard_shape`].

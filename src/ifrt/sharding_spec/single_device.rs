@@ -31,7 +31,7 @@ impl SingleDeviceShardingSpec {
         Ok(1)
     }
 
-    /// The shape of a shard.
+    /// Returns the shape of a shard.
     ///
     /// # Errors
     /// None: it is the array.

@@ -21,12 +21,12 @@ pub enum DimLevelType {
 impl DimLevelType {
     const ALL: [Self; 4] = [Self::Dense, Self::Compressed, Self::Singleton, Self::LooseCompressed];
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The letter in the text of a layout.
+    /// Returns the letter in the text of a layout.
     pub const fn letter(self) -> char {
         match self {
             Self::Dense => 'D',
@@ -60,12 +60,12 @@ impl Tile {
     /// Stands for a dimension that is merged with the next faster one before tiling; printed `*`.
     pub const COMBINE_DIMENSION: i64 = i64::MIN;
 
-    /// A tile of these sizes.
+    /// Creates a tile of these sizes.
     pub fn new(dimensions: impl Into<Vec<i64>>) -> Self {
         Self(dimensions.into())
     }
 
-    /// The sizes.
+    /// Returns the sizes.
     pub fn dimensions(&self) -> &[i64] {
         &self.0
     }
@@ -85,12 +85,12 @@ impl SplitConfig {
         Self { dimension, split_indices: split_indices.into() }
     }
 
-    /// The dimension.
+    /// Returns the dimension.
     pub const fn dimension(&self) -> i64 {
         self.dimension
     }
 
-    /// The indices, in elements.
+    /// Returns the indices, in elements.
     pub fn split_indices(&self) -> &[i64] {
         &self.split_indices
     }

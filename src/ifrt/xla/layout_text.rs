@@ -28,7 +28,7 @@ pub struct LayoutTextError {
 }
 
 impl LayoutTextError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
     }
@@ -296,7 +296,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The attributes, in the order in which they are printed.
+    /// Returns the attributes, in the order in which they are printed.
     fn attributes(&mut self, layout: &mut Layout, depth: u32) -> Result<(), TextError> {
         if self.take("D") {
             self.dim_level_types(layout)?;

@@ -76,12 +76,12 @@ impl Hash for OpSharding {
 const TUPLE_IN_TUPLE: &str = "a tuple sharding inside of a tuple sharding; expected a flat tuple";
 
 impl OpSharding {
-    /// Every device holds the whole value.
+    /// Creates the sharding by which every device holds the whole value.
     pub fn replicated() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Replicated, ..Parts::default() })
     }
 
-    /// The device at this position holds the whole value.
+    /// Creates the sharding by which the device at this position holds the whole value.
     pub fn maximal(device: i64) -> Self {
         Self::of_kind(
             OpShardingType::Maximal,
@@ -93,17 +93,17 @@ impl OpSharding {
         )
     }
 
-    /// The program itself says what each device holds.
+    /// Creates the sharding by which the program itself says what each device holds.
     pub fn manual() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Manual, ..Parts::default() })
     }
 
-    /// Every device holds a summand of the value.
+    /// Creates the sharding by which every device holds a summand of the value.
     pub fn unreduced() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Unreduced, ..Parts::default() })
     }
 
-    /// Nothing is known.
+    /// Creates the sharding of which nothing is known.
     pub fn unknown() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Unknown, ..Parts::default() })
     }
@@ -118,26 +118,27 @@ impl OpSharding {
         Self(Arc::new(Checked { parts, message: OnceLock::from(Box::new(proto)), is_plain }))
     }
 
-    /// The sharding of which the parts say all.
+    /// Returns the sharding of which the parts say all.
     fn of_parts(parts: Parts) -> Self {
         Self(Arc::new(Checked { parts, message: OnceLock::new(), is_plain: true }))
     }
 
-    /// The value is cut into tiles.
+    /// Creates the sharding by which the value is cut into tiles.
     pub fn tiled(tiles: TileAssignment) -> Self {
         let kind = OpShardingType::Tiled;
         Self::of_parts(Parts { kind, tiles: Some(tiles), ..Parts::default() })
     }
 
-    /// The value is cut into tiles, each of which several devices hold: those along the last tile
-    /// dimension.
+    /// Creates the sharding by which the value is cut into tiles, each of which several devices
+    /// hold: those along the last tile dimension.
     pub fn partially_replicated(tiles: TileAssignment) -> Self {
         let kind = OpShardingType::Tiled;
         let tiles = Some(tiles);
         Self::of_parts(Parts { kind, tiles, replicates_last: true, ..Parts::default() })
     }
 
-    /// The value is cut into tiles; the last tile dimensions are subgroups of these kinds.
+    /// Creates the sharding by which the value is cut into tiles; the last tile dimensions are
+    /// subgroups of these kinds.
     ///
     /// # Errors
     /// If there are more subgroups than tile dimensions.
@@ -149,7 +150,7 @@ impl OpSharding {
         Parts::tiled(tiles, false, subgroups).map(Self::of_parts)
     }
 
-    /// One sharding for each element of a flat tuple.
+    /// Creates a tuple of shardings, one sharding for each element of a flat tuple.
     ///
     /// # Errors
     /// If an element is a tuple itself.
@@ -165,7 +166,7 @@ impl OpSharding {
         Ok(Self::of_kind(OpShardingType::Tuple, proto))
     }
 
-    /// The sharding of a message, which is kept.
+    /// Creates the sharding of a message, which is kept.
     ///
     /// # Errors
     /// What XLA refuses too: an unknown type, a tile assignment that contradicts itself, a tuple
@@ -174,7 +175,7 @@ impl OpSharding {
         Self::checked(proto, true)
     }
 
-    /// As [`new`](Self::new), with the status that XLA answers.
+    /// Like [`new`](Self::new), with the status that XLA answers.
     pub(crate) fn from_proto(
         type_name: &'static str,
         proto: xla::OpSharding,
@@ -221,28 +222,28 @@ impl OpSharding {
         Ok(Self::with_message(parts, proto))
     }
 
-    /// The kind; with a [named sharding](Self::named_sharding) it says nothing.
+    /// Returns the kind; with a [named sharding](Self::named_sharding) it says nothing.
     pub fn kind(&self) -> OpShardingType {
         self.0.parts.kind
     }
 
-    /// The tiles of a tiled sharding.
+    /// Returns the tiles of a tiled sharding.
     pub fn tile_assignment(&self) -> Option<&TileAssignment> {
         self.0.parts.tiles.as_ref()
     }
 
-    /// True if the devices along the last tile dimension hold the same tile.
+    /// Returns true if the devices along the last tile dimension hold the same tile.
     pub fn replicates_on_last_tile_dimension(&self) -> bool {
         self.0.parts.replicates_last
             || self.beyond_parts().is_some_and(|proto| proto.replicate_on_last_tile_dim)
     }
 
-    /// The message, if the parts do not say all.
+    /// Returns the message, if the parts do not say all.
     pub(super) fn beyond_parts(&self) -> Option<&xla::OpSharding> {
         (!self.0.is_plain).then(|| self.proto())
     }
 
-    /// The kinds of the subgroups, which are the last tile dimensions.
+    /// Returns the kinds of the subgroups, which are the last tile dimensions.
     pub fn subgroup_types(&self) -> impl Iterator<Item = OpShardingType> + '_ {
         let numbers = match self.beyond_parts() {
             Some(proto) => proto.last_tile_dims.iter(),
@@ -251,19 +252,20 @@ impl OpSharding {
         numbers.map(|number| OpShardingType::from_number(*number).unwrap_or_default())
     }
 
-    /// The sharding over a named mesh, if the message has one; it then stands for the whole.
+    /// Returns the sharding over a named mesh, if the message has one; it then stands for the
+    /// whole.
     pub fn named_sharding(&self) -> Option<&xla::NamedShardingProto> {
         self.beyond_parts()?.named_sharding.as_ref()
     }
 
-    /// The elements of a tuple sharding.
+    /// Returns the elements of a tuple sharding.
     pub fn tuple_elements(&self) -> Vec<Self> {
         let elements = self.beyond_parts().into_iter().flat_map(|proto| &proto.tuple_shardings);
         // Each was checked when this one was made.
         elements.filter_map(|element| Self::checked(element.clone(), false).ok()).collect()
     }
 
-    /// The message.
+    /// Returns the message.
     pub fn proto(&self) -> &xla::OpSharding {
         self.0.message.get_or_init(|| Box::new(self.0.parts.to_message()))
     }

@@ -20,8 +20,8 @@ macro_rules! primitive_types {
             /// The types that this build knows.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The name in the notation of HLO, such as `f32`; `None` for a number that this build
-            /// does not know.
+            /// Returns the name in the notation of HLO, such as `f32`; `None` for a number that
+            /// this build does not know.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some($text),)*
@@ -110,17 +110,17 @@ primitive_types! {
 }
 
 impl PrimitiveType {
-    /// The type with this number of the wire.
+    /// Returns the type with this number of the wire.
     pub const fn from_number(number: i32) -> Self {
         Self(number)
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn number(self) -> i32 {
         self.0
     }
 
-    /// The type with this name in the notation of HLO.
+    /// Returns the type with this name in the notation of HLO.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == Some(name))
     }

@@ -36,19 +36,19 @@ impl Shape {
     /// The size of a dynamic dimension without a bound, printed `?`.
     pub const UNBOUNDED: i64 = i64::MIN;
 
-    /// An array of static dimensions, in elements, without a layout.
+    /// Returns an array of static dimensions, in elements, without a layout.
     pub fn array(element_type: PrimitiveType, dimensions: impl Into<Vec<i64>>) -> Self {
         let dimensions = dimensions.into();
         let is_dynamic_dimension = vec![false; dimensions.len()];
         Self { element_type, dimensions, is_dynamic_dimension, ..Self::default() }
     }
 
-    /// A tuple of shapes.
+    /// Returns a tuple of shapes.
     pub fn tuple(shapes: impl Into<Vec<Self>>) -> Self {
         Self { element_type: PrimitiveType::TUPLE, tuple_shapes: shapes.into(), ..Self::default() }
     }
 
-    /// A buffer with this content.
+    /// Returns a buffer with this content.
     pub fn buffer(content: Self) -> Self {
         Self { element_type: PrimitiveType::BUFFER, tuple_shapes: vec![content], ..Self::default() }
     }
@@ -67,32 +67,33 @@ impl Shape {
         self
     }
 
-    /// The element type; [`PrimitiveType::TUPLE`] for a tuple.
+    /// Returns the element type; [`PrimitiveType::TUPLE`] for a tuple.
     pub const fn element_type(&self) -> PrimitiveType {
         self.element_type
     }
 
-    /// The sizes of the dimensions in elements.
+    /// Returns the sizes of the dimensions in elements.
     pub fn dimensions(&self) -> &[i64] {
         &self.dimensions
     }
 
-    /// True for each dynamic dimension, as in the message: may be shorter than the dimensions.
+    /// Returns true for each dynamic dimension, as in the message: may be shorter than the
+    /// dimensions.
     pub fn is_dynamic_dimension(&self) -> &[bool] {
         &self.is_dynamic_dimension
     }
 
-    /// The shapes of a tuple; the content of a buffer.
+    /// Returns the shapes of a tuple; the content of a buffer.
     pub fn tuple_shapes(&self) -> &[Self] {
         &self.tuple_shapes
     }
 
-    /// The layout, if the shape has one.
+    /// Returns the layout, if the shape has one.
     pub const fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
     }
 
-    /// The shape as a message.
+    /// Returns the shape as a message.
     pub fn to_proto(&self) -> xla::ShapeProto {
         xla::ShapeProto {
             element_type: self.element_type.number(),
@@ -103,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a message.
+    /// Returns the shape of a message.
     ///
     /// # Errors
     /// As [`Layout::from_proto`]; in strict mode also for negative dimensions and for as many flags
@@ -211,7 +212,7 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// A dense layout without tiles: the dimensions from the fastest to the slowest.
+    /// Creates a dense layout without tiles: the dimensions from the fastest to the slowest.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if they are no permutation of 0 to n - 1.
@@ -221,7 +222,7 @@ impl Layout {
         Ok(Self { minor_to_major, ..Self::default() })
     }
 
-    /// The row-major layout of `rank` dimensions: the last dimension is the fastest.
+    /// Returns the row-major layout of `rank` dimensions: the last dimension is the fastest.
     pub fn descending(rank: u16) -> Self {
         Self { minor_to_major: (0..i64::from(rank)).rev().collect(), ..Self::default() }
     }
@@ -247,52 +248,53 @@ impl Layout {
         self
     }
 
-    /// The dimensions from the fastest to the slowest.
+    /// Returns the dimensions from the fastest to the slowest.
     pub fn minor_to_major(&self) -> &[i64] {
         &self.minor_to_major
     }
 
-    /// Storage of each dimension; empty if all are dense.
+    /// Returns the storage of each dimension; empty if all are dense.
     pub fn dim_level_types(&self) -> &[DimLevelType] {
         &self.dim_level_types
     }
 
-    /// True for each dimension with unique elements; empty if all have them.
+    /// Returns true for each dimension with unique elements; empty if all have them.
     pub fn dim_unique(&self) -> &[bool] {
         &self.dim_unique
     }
 
-    /// True for each dimension with ordered elements; empty if all have them.
+    /// Returns true for each dimension with ordered elements; empty if all have them.
     pub fn dim_ordered(&self) -> &[bool] {
         &self.dim_ordered
     }
 
-    /// The tiles, the outermost first.
+    /// Returns the tiles, the outermost first.
     pub fn tiles(&self) -> &[Tile] {
         &self.tiles
     }
 
-    /// The number of elements is padded to a multiple of this; 1 for no padding.
+    /// Returns the number to a multiple of which the number of elements is padded; 1 for no
+    /// padding.
     pub const fn tail_padding_alignment_in_elements(&self) -> i64 {
         self.tail_padding_alignment_in_elements
     }
 
-    /// The type of the indices of a sparse layout, or invalid.
+    /// Returns the type of the indices of a sparse layout, or invalid.
     pub const fn index_primitive_type(&self) -> PrimitiveType {
         self.index_primitive_type
     }
 
-    /// The type of the positions of a sparse layout, or invalid.
+    /// Returns the type of the positions of a sparse layout, or invalid.
     pub const fn pointer_primitive_type(&self) -> PrimitiveType {
         self.pointer_primitive_type
     }
 
-    /// The size of an element in bits; 0 for the size that the type has.
+    /// Returns the size of an element in bits; 0 for the size that the type has.
     pub const fn element_size_in_bits(&self) -> i64 {
         self.element_size_in_bits
     }
 
-    /// The memory space; 0 is the default.
+    /// Returns the memory space; 0 is the default.
     pub const fn memory_space(&self) -> i64 {
         self.memory_space
     }
@@ -302,17 +304,17 @@ impl Layout {
         &self.split_configs
     }
 
-    /// The shape of the buffer that holds a sparse array.
+    /// Returns the shape of the buffer that holds a sparse array.
     pub fn physical_shape(&self) -> Option<&Shape> {
         self.physical_shape.as_deref()
     }
 
-    /// The bytes in front of a dynamic array that hold its sizes.
+    /// Returns the bytes in front of a dynamic array that hold its sizes.
     pub const fn dynamic_shape_metadata_prefix_bytes(&self) -> i64 {
         self.dynamic_shape_metadata_prefix_bytes
     }
 
-    /// The layout as a message.
+    /// Returns the layout as a message.
     pub fn to_proto(&self) -> xla::LayoutProto {
         xla::LayoutProto {
             minor_to_major: self.minor_to_major.clone(),
@@ -342,7 +344,7 @@ impl Layout {
         }
     }
 
-    /// The layout of a message. A tail padding of 0, which old writers left out, means 1.
+    /// Returns the layout of a message. A tail padding of 0, which old writers left out, means 1.
     ///
     /// # Errors
     /// [`DecodeError::InvalidValue`] for an unknown dimension level type; in strict mode also if

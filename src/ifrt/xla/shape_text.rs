@@ -33,7 +33,7 @@ pub struct ShapeTextError {
 }
 
 impl ShapeTextError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
     }
@@ -113,7 +113,7 @@ impl Parser<'_> {
         self.array_shape(DEEPEST_PHYSICAL_SHAPE)
     }
 
-    /// An array, with a layout whose physical shapes nest `depth` times at most.
+    /// Returns an array, with a layout whose physical shapes nest `depth` times at most.
     pub(super) fn array_shape(&mut self, depth: u32) -> Result<Shape, TextError> {
         self.skip_blanks();
         if self.rest().starts_with("tuple") {

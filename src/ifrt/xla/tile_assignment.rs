@@ -71,7 +71,7 @@ mod serde_form {
     }
 }
 
-/// The product of sizes that are all at least 1, if it fits.
+/// Returns the product of sizes that are all at least 1, if it fits.
 fn product(sizes: &[i64]) -> Option<i64> {
     sizes.iter().try_fold(
         1_i64,
@@ -90,7 +90,8 @@ fn count(what: &'static str, sizes: &[i64]) -> Result<i64, IfrtError> {
 }
 
 impl TileAssignment {
-    /// The tiles of an array of `dimensions`, laid over the listed positions in row-major order.
+    /// Returns the tiles of an array of `dimensions`, laid over the listed positions in row-major
+    /// order.
     ///
     /// # Errors
     /// If a size is below 1, or if there are not as many positions as tiles.
@@ -109,8 +110,8 @@ impl TileAssignment {
         Ok(Self { dimensions, order: Order::Listed(devices) })
     }
 
-    /// The positions 0 to n - 1, reshaped to `reshape`, transposed by `transpose` and laid over
-    /// `dimensions`.
+    /// Returns the positions 0 to n - 1, reshaped to `reshape`, transposed by `transpose` and laid
+    /// over `dimensions`.
     ///
     /// # Errors
     /// If a size is below 1, the products differ, or `transpose` is no permutation of the
@@ -139,18 +140,18 @@ impl TileAssignment {
         Ok(Self { dimensions, order: Order::Iota { reshape, transpose } })
     }
 
-    /// The number of tiles in each dimension.
+    /// Returns the number of tiles in each dimension.
     pub fn dimensions(&self) -> &[i64] {
         &self.dimensions
     }
 
-    /// The number of tiles.
+    /// Returns the number of tiles.
     pub fn tile_count(&self) -> i64 {
         // The constructors checked it.
         product(&self.dimensions).unwrap_or(i64::MAX)
     }
 
-    /// The listed positions; `None` for an iota.
+    /// Returns the listed positions; `None` for an iota.
     pub fn listed_devices(&self) -> Option<&[i64]> {
         match &self.order {
             Order::Listed(devices) => Some(devices),
@@ -166,8 +167,8 @@ impl TileAssignment {
         }
     }
 
-    /// The position of each tile's device, tiles in row-major order; at most `limit` are written
-    /// out.
+    /// Returns the position of each tile's device, tiles in row-major order; at most `limit` are
+    /// written out.
     ///
     /// # Errors
     /// If there are more than `limit` tiles.
@@ -222,7 +223,8 @@ fn is_permutation(values: &[i32]) -> bool {
     })
 }
 
-/// The shortest iota with the same order: no dimensions of size 1, none that stay neighbours.
+/// Returns the shortest iota with the same order: no dimensions of size 1, none that stay
+/// neighbours.
 fn canonical_iota(reshape: &[i64], transpose: &[i32]) -> (Vec<i64>, Vec<usize>) {
     let axes = transpose.iter().filter_map(|axis| usize::try_from(*axis).ok());
     // Runs of axes that follow each other before and after the transposition: first axis and size.

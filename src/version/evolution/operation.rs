@@ -32,20 +32,20 @@ pub struct OperationAddition {
 }
 
 impl OperationAddition {
-    /// An operation that consumers have since the day `added`.
+    /// Creates an operation that consumers have since the day `added`.
     pub fn new(operation: impl Into<String>, added: Date) -> Self {
         Self { operation: operation.into(), added, window_days: FORWARD_COMPATIBILITY_DAYS }
     }
 
-    /// The same under another promise than three weeks; 0 where forward compatibility is not
-    /// desired.
+    /// Returns the same under another promise than three weeks; 0 where forward compatibility is
+    /// not desired.
     #[must_use]
     pub fn with_window(mut self, days: u32) -> Self {
         self.window_days = days.into();
         self
     }
 
-    /// The first day on which producers may emit it; `None` outside of the calendar.
+    /// Returns the first day on which producers may emit it; `None` outside of the calendar.
     pub fn writable_from(&self) -> Option<Date> {
         self.added.plus_days(self.window_days)
     }
@@ -85,7 +85,7 @@ pub struct OperationBan {
 }
 
 impl OperationBan {
-    /// A ban that was made earlier.
+    /// Creates a ban that was made earlier.
     pub fn new(
         operation: impl Into<String>,
         from_version: i32,

@@ -45,7 +45,8 @@ impl<'a> Alignments<'a> {
         alignments
     }
 
-    /// The alignment of a field by its type, in bytes; `None` where the type does not say it.
+    /// Returns the alignment of a field by its type, in bytes; `None` where the type does not say
+    /// it.
     pub(super) fn of_field(&self, field: &Field) -> Option<u64> {
         // An array is aligned as one element of it.
         let (kind, size) = match field.kind.split_once('[') {
@@ -65,8 +66,8 @@ impl<'a> Alignments<'a> {
     }
 }
 
-/// The number of elements that the rest of an array's type, `2][3]`, stands for; `None` if it is
-/// not written in numbers or is 0.
+/// Returns the number of elements that the rest of an array's type, `2][3]`, stands for; `None` if
+/// it is not written in numbers or is 0.
 fn elements(counts: &str) -> Option<u64> {
     let counts = counts.strip_suffix(']')?.split("][");
     let product = counts.map(|count| count.trim().parse::<u64>().ok());

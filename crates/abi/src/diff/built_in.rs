@@ -9,19 +9,19 @@ use crate::{LAYOUTS, pjrt::Minor};
 /// The prefix of the names of PJRT's layouts; the version follows.
 const PJRT: &str = "pjrt-";
 
-/// The minor of the layout of that name: `pjrt-0.54`.
+/// Returns the minor of the layout of that name: `pjrt-0.54`.
 pub(super) fn pjrt_minor(name: &str) -> Option<Minor> {
     name.strip_prefix(PJRT).and_then(Minor::parse).filter(|minor| minor.is_known())
 }
 
-/// All names, for people.
+/// Returns all names, for people.
 pub(super) fn names() -> String {
     let names: Vec<&str> = LAYOUTS.iter().map(|layout| layout.name).collect();
     format!("{}, {PJRT}{} to {PJRT}{}", names.join(", "), Minor::OLDEST, Minor::NEWEST)
 }
 
 impl LayoutDocument {
-    /// A layout of this crate.
+    /// Returns a layout of this crate.
     #[must_use]
     pub fn of(layout: &crate::Layout) -> Self {
         let structs = layout.structs.iter().map(|structure| Structure {

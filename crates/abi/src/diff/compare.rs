@@ -403,7 +403,7 @@ impl<'a> FieldIndex<'a> {
         }
     }
 
-    /// The first field that shares bytes with `other`.
+    /// Returns the first field that shares bytes with `other`.
     fn overlapping(&self, other: &Field) -> Option<&'a Field> {
         // The first field that ends behind the start of `other`. Fields behind that one start no
         // earlier, so that they overlap only if it does.
@@ -412,7 +412,7 @@ impl<'a> FieldIndex<'a> {
     }
 }
 
-/// The old field that was renamed to `field`: the same place and type, under another name.
+/// Returns the old field that was renamed to `field`: the same place and type, under another name.
 fn renamed_from<'a>(
     old_fields: &FieldIndex<'a>,
     new_fields: &FieldIndex<'_>,

@@ -10,7 +10,7 @@ const PREFIXES: [&str; 2] = ["SE_", "SP_"];
 /// PJRT.
 const EXTENSIONS: [&str; 4] = ["ext", "next", "priv", "extension_start"];
 
-/// The remarks on a struct that only the new layout has.
+/// Returns the remarks on a struct that only the new layout has.
 pub(super) fn of_added(added: &Structure, old: &LayoutDocument) -> Vec<String> {
     let name = &added.name;
     let mut remarks = Vec::new();

@@ -49,7 +49,7 @@ impl LayoutDocument {
     }
 }
 
-/// The value at a path of names with slashes between them.
+/// Returns the value at a path of names with slashes between them.
 fn find<'a>(root: &'a Value, section: &str) -> Option<&'a Value> {
     section.split('/').filter(|name| !name.is_empty()).try_fold(root, |value, name| value.get(name))
 }
@@ -61,7 +61,7 @@ fn is_layout(object: &Map<String, Value>) -> bool {
         .any(|value| ["fields", "same_as", "values"].iter().any(|key| value.get(key).is_some()))
 }
 
-/// The paths of the layouts in a file, two levels deep, for people.
+/// Returns the paths of the layouts in a file, two levels deep, for people.
 fn sections(root: &Value) -> String {
     let mut found = Vec::new();
     for (name, value) in root.as_object().into_iter().flatten() {
@@ -164,7 +164,8 @@ fn structure(
     })
 }
 
-/// The section that `same_as` names, which a note may follow, and the struct of that name in it.
+/// Returns the section that `same_as` names, which a note may follow, and the struct of that name
+/// in it.
 fn section_with<'a>(root: &'a Value, same_as: &'a str, name: &str) -> Option<(&'a str, &'a Value)> {
     let sections = [same_as, same_as.split_whitespace().next().unwrap_or_default()];
     sections.into_iter().find_map(|section| Some((section, find(root, section)?.get(name)?)))
@@ -184,7 +185,7 @@ pub(super) fn without_blanks(text: &str) -> String {
     tight
 }
 
-/// A field; or what it should look like.
+/// Returns a field; or what it should look like.
 fn parse_field(value: &Value) -> Result<Field, &'static str> {
     const FORM: &str = "a field with name, kind, offset and size (below 2^32)";
     let text = |key: &str| value.get(key).and_then(Value::as_str);
@@ -232,7 +233,7 @@ fn deprecation(value: &Value) -> Result<(Option<Deprecation>, Option<String>), &
     Ok((deprecation, replaced_by))
 }
 
-/// The value of a key that is true or false; false where it is not there.
+/// Returns the value of a key that is true or false; false where it is not there.
 fn flag(value: &Value, key: &str, expected: &'static str) -> Result<bool, &'static str> {
     value.get(key).map_or(Ok(false), |flag| flag.as_bool().ok_or(expected))
 }

@@ -73,7 +73,7 @@ impl Zero {
         self == Self::NoOp
     }
 
-    /// The meaning in words.
+    /// Returns the meaning in words.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::NoOp => "a no-op",
@@ -88,7 +88,7 @@ impl Field {
         self.offset.saturating_add(self.size)
     }
 
-    /// The part that two fields share if one is the other under another name.
+    /// Returns the part that two fields share if one is the other under another name.
     pub(super) fn position(&self) -> (u64, u64, &str) {
         (self.offset, self.size, &self.kind)
     }

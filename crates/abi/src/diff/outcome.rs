@@ -17,7 +17,7 @@ pub enum Bump {
 }
 
 impl Bump {
-    /// Its name in lower case.
+    /// Returns its name in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ pub enum Deprecation {
 }
 
 impl Deprecation {
-    /// Its name: `announced` or `by_zero`.
+    /// Returns its name: `announced` or `by_zero`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,8 @@ pub enum VersionStep {
 }
 
 impl VersionStep {
-    /// Its name: `unknown`, `as_required`, `too_small`, `backwards` or `lower_numbers_kept`.
+    /// Returns its name: `unknown`, `as_required`, `too_small`, `backwards` or
+    /// `lower_numbers_kept`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -120,7 +121,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// The number that did move, if both versions are known.
+    /// Returns the number that did move, if both versions are known.
     #[must_use]
     pub fn moved(&self) -> Option<Bump> {
         let (old, new) = (self.versions.0?, self.versions.1?);
@@ -135,7 +136,7 @@ impl Diff {
         })
     }
 
-    /// The move of the version, compared with the move that it had to make.
+    /// Returns the move of the version, compared with the move that it had to make.
     #[must_use]
     pub fn version_step(&self) -> VersionStep {
         let ((Some(old), Some(new)), Some(moved)) = (self.versions, self.moved()) else {
@@ -159,8 +160,8 @@ impl Diff {
         }
     }
 
-    /// Further notes for people: that the number did not move as it must, that MAJOR 0 promises
-    /// nothing, and the [`remarks`](Self::remarks).
+    /// Returns further notes for people: that the number did not move as it must, that MAJOR 0
+    /// promises nothing, and the [`remarks`](Self::remarks).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -203,7 +204,7 @@ impl Diff {
     }
 }
 
-/// A version as it is written: `1.2.3`.
+/// Returns a version as it is written: `1.2.3`.
 fn numbers(version: [i64; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }

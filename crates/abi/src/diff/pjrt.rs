@@ -8,9 +8,9 @@ use crate::pjrt::{self, Enumeration, Minor, Struct};
 const RENAMED_IN_TABLE: Minor = Minor::new(31);
 
 impl LayoutDocument {
-    /// The PJRT C API of that minor, or of the newest that is known where it is newer: the table
-    /// `PJRT_Api`, the structs of its calls, and its enumerations. Nothing in it is marked: the
-    /// header does not say in which fields 0 or NULL is a no-op.
+    /// Returns the PJRT C API of that minor, or of the newest that is known where it is newer: the
+    /// table `PJRT_Api`, the structs of its calls, and its enumerations. Nothing in it is marked:
+    /// the header does not say in which fields 0 or NULL is a no-op.
     #[must_use]
     pub fn of_pjrt(minor: Minor) -> Self {
         let structs = pjrt::structures().iter().filter_map(|found| structure(found, minor));
@@ -32,7 +32,7 @@ fn structure(found: &Struct, minor: Minor) -> Option<Structure> {
     Some(named(found.name, found.size(minor)?.declared as u64, fields.collect()))
 }
 
-/// The table of functions, which is a struct like any other.
+/// Returns the table of functions, which is a struct like any other.
 fn table(minor: Minor) -> Structure {
     let (name, kind) = if minor < RENAMED_IN_TABLE {
         ("priv", "void*")
@@ -93,7 +93,7 @@ mod tests {
         LayoutDocument::of_pjrt(Minor::new(minor))
     }
 
-    /// The changes from one minor to the next that the strategy demands a MAJOR for, as
+    /// Returns the changes from one minor to the next that the strategy demands a MAJOR for, as
     /// `STRUCT.FIELD change`, without names and types of what stayed where it was.
     fn broken_at(minor: u32) -> Vec<String> {
         let found = diff(&at(minor - 1), &at(minor));

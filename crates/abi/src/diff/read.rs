@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::{built_in, error::LayoutFileError, header, layout::LayoutDocument};
 
 impl LayoutDocument {
-    /// The layout of that name that is built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), what
-    /// `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares (with macros set
-    /// before it: `FILE.h#NAME=NUMBER`). A file of such a name is `./tensorflow-2.14`.
+    /// Returns the layout of that name that is built in (`tensorflow-2.14`, `rfc-257`,
+    /// `pjrt-0.54`), what `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares
+    /// (with macros set before it: `FILE.h#NAME=NUMBER`). A file of such a name is
+    /// `./tensorflow-2.14`.
     ///
     /// # Errors
     /// [`LayoutFileError`], by what is wrong.

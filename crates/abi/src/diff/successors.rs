@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Every `replaced_by` of a section names something that is there.
+/// Returns every `replaced_by` of a section names something that is there.
 pub(super) fn check(structs: &[Structure], section: &str) -> Result<(), LayoutFileError> {
     let names = Names::of(structs);
     let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {

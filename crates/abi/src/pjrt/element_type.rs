@@ -24,7 +24,8 @@ macro_rules! element_types {
             /// All of them, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The type of that number, in every version from 0.5 to the newest that is known.
+            /// Returns the type of that number, in every version from 0.5 to the newest that is
+            /// known.
             #[must_use]
             pub const fn of_number(number: i32) -> Option<Self> {
                 match number {
@@ -33,7 +34,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// Its name in the interface, without a prefix: `F8E4M3FN`.
+            /// Returns its name in the interface, without a prefix: `F8E4M3FN`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -41,7 +42,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// The number of bits of a value. (True and false have 8.)
+            /// Returns the number of bits of a value. (True and false have 8.)
             #[must_use]
             pub const fn bits(self) -> usize {
                 match self {
@@ -97,15 +98,15 @@ const HISTORY: &Enumeration = match enumeration("PJRT_Buffer_Type") {
 };
 
 impl ElementType {
-    /// Its number, in every version from 0.5 on that knows the type; [`Self::number_in`] says which
-    /// do.
+    /// Returns its number, in every version from 0.5 on that knows the type; [`Self::number_in`]
+    /// says which do.
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// Its number in that minor, or `None` if a plug-in of it does not know the type: one that is
-    /// given a number that it does not know crashes.
+    /// Returns its number in that minor, or `None` if a plug-in of it does not know the type: one
+    /// that is given a number that it does not know crashes.
     #[must_use]
     pub fn number_in(self, minor: Minor) -> Option<i32> {
         let mut values = HISTORY.values(minor);
@@ -113,28 +114,28 @@ impl ElementType {
         known.map(|value| value.value)
     }
 
-    /// The type of that number in that minor, if it has data.
+    /// Returns the type of that number in that minor, if it has data.
     #[must_use]
     pub fn of_number_in(number: i32, minor: Minor) -> Option<Self> {
         Self::of_name(HISTORY.name_of(number, minor)?.strip_prefix(PREFIX)?)
     }
 
-    /// The type of that name, as [`Self::name`] gives it.
+    /// Returns the type of that name, as [`Self::name`] gives it.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.name() == name)
     }
 
-    /// The number of bytes of an element in memory of the host: at least one, also where a device
-    /// packs several into a byte.
+    /// Returns the number of bytes of an element in memory of the host: at least one, also where a
+    /// device packs several into a byte.
     #[must_use]
     pub const fn host_bytes(self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// The number of bits of an element in memory of a device that packs: 1, 2 or 4 where several
-    /// lie in a byte, the first of them in its lowest bits. Six bits do not divide a byte, and take
-    /// all of one.
+    /// Returns the number of bits of an element in memory of a device that packs: 1, 2 or 4 where
+    /// several lie in a byte, the first of them in its lowest bits. Six bits do not divide a byte,
+    /// and take all of one.
     #[must_use]
     pub const fn device_bits(self) -> usize {
         match self.bits() {

@@ -7,31 +7,32 @@ use super::{
     minor::Minor,
 };
 
-/// Every known minor with the sizes of its table, oldest first.
+/// Returns every known minor with the sizes of its table, oldest first.
 #[must_use]
 pub const fn minors() -> &'static [MinorRecord] {
     MINORS
 }
 
-/// Every function of any minor, sorted by name.
+/// Returns every function of any minor, sorted by name.
 #[must_use]
 pub const fn functions() -> &'static [Function] {
     FUNCTIONS
 }
 
-/// Every struct of any minor, sorted by name, but for the table of functions ([`functions`]).
+/// Returns every struct of any minor, sorted by name, but for the table of functions
+/// ([`functions`]).
 #[must_use]
 pub const fn structures() -> &'static [Struct] {
     STRUCTS
 }
 
-/// Every enumeration of any minor.
+/// Returns every enumeration of any minor.
 #[must_use]
 pub const fn enumerations() -> &'static [Enumeration] {
     ENUMERATIONS
 }
 
-/// The function of that name in C.
+/// Returns the function of that name in C.
 #[must_use]
 pub const fn function(name: &str) -> Option<&'static Function> {
     let mut functions = FUNCTIONS;
@@ -44,7 +45,7 @@ pub const fn function(name: &str) -> Option<&'static Function> {
     None
 }
 
-/// The struct of that name in C.
+/// Returns the struct of that name in C.
 #[must_use]
 pub const fn structure(name: &str) -> Option<&'static Struct> {
     let mut structs = STRUCTS;
@@ -57,7 +58,7 @@ pub const fn structure(name: &str) -> Option<&'static Struct> {
     None
 }
 
-/// The enumeration of that name in C.
+/// Returns the enumeration of that name in C.
 #[must_use]
 pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     let mut enumerations = ENUMERATIONS;
@@ -70,8 +71,8 @@ pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     None
 }
 
-/// The sizes of the table of functions in that minor. A minor beyond the tables has those of the
-/// newest one in them.
+/// Returns the sizes of the table of functions in that minor. A minor beyond the tables has those
+/// of the newest one in them.
 #[must_use]
 pub const fn table_size(minor: Minor) -> Option<StructSize> {
     let number = minor.or_newest().number();

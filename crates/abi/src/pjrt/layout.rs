@@ -45,8 +45,8 @@ const FIRST_SLOT: usize = 40;
 const SLOT: usize = 8;
 
 impl Function {
-    /// The offset of the pointer in the table of that minor, in bytes. A minor beyond the tables
-    /// has the offsets of the newest one in them.
+    /// Returns the offset of the pointer in the table of that minor, in bytes. A minor beyond the
+    /// tables has the offsets of the newest one in them.
     #[must_use]
     pub const fn offset(&self, minor: Minor) -> Option<usize> {
         let mut spans = self.spans;
@@ -59,7 +59,7 @@ impl Function {
         None
     }
 
-    /// The number of its slot, from 0 on.
+    /// Returns the number of its slot, from 0 on.
     #[must_use]
     pub const fn slot(&self, minor: Minor) -> Option<usize> {
         match self.offset(minor) {
@@ -68,7 +68,8 @@ impl Function {
         }
     }
 
-    /// The first minor that has the function; the largest number for a function that no table has.
+    /// Returns the first minor that has the function; the largest number for a function that no
+    /// table has.
     #[must_use]
     pub const fn since(&self) -> Minor {
         match self.spans {
@@ -119,7 +120,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The offset behind its last byte, from the struct's start.
+    /// Returns the offset behind its last byte, from the struct's start.
     #[must_use]
     pub const fn end(&self) -> usize {
         self.offset as usize + self.size as usize
@@ -155,8 +156,8 @@ pub struct Handover {
 }
 
 impl Struct {
-    /// The sizes in that minor, or `None` if it has no such struct. A minor beyond the tables has
-    /// the sizes of the newest one in them.
+    /// Returns the sizes in that minor, or `None` if it has no such struct. A minor beyond the
+    /// tables has the sizes of the newest one in them.
     #[must_use]
     pub const fn size(&self, minor: Minor) -> Option<StructSize> {
         let mut spans = self.spans;
@@ -172,8 +173,8 @@ impl Struct {
         None
     }
 
-    /// The field of that name in that minor. A minor beyond the tables has the fields of the newest
-    /// one in them.
+    /// Returns the field of that name in that minor. A minor beyond the tables has the fields of
+    /// the newest one in them.
     #[must_use]
     pub const fn field(&self, name: &str, minor: Minor) -> Option<&'static Field> {
         let mut fields = self.fields;
@@ -186,12 +187,13 @@ impl Struct {
         None
     }
 
-    /// The fields in that minor, in no order.
+    /// Returns the fields in that minor, in no order.
     pub fn fields(&self, minor: Minor) -> impl Iterator<Item = &'static Field> {
         self.fields.iter().filter(move |field| field.is_in(minor))
     }
 
-    /// The end of the last field in that minor, in bytes: the value that the macro should give.
+    /// Returns the end of the last field in that minor, in bytes: the value that the macro should
+    /// give.
     #[must_use]
     pub fn end(&self, minor: Minor) -> usize {
         self.fields(minor).map(Field::end).max().unwrap_or(0)
@@ -204,10 +206,10 @@ impl Struct {
         self.size(minor).is_some_and(|size| size.declared < self.end(minor))
     }
 
-    /// The sizes with which a host passes the struct to a plug-in of that minor: those of a host of
-    /// the same minor, with [`PADDING`] if the minor is newer than the tables. Elements of arrays
-    /// are never padded, because plug-ins step through an array by the size that they were compiled
-    /// with.
+    /// Returns the sizes with which a host passes the struct to a plug-in of that minor: those of a
+    /// host of the same minor, with [`PADDING`] if the minor is newer than the tables. Elements of
+    /// arrays are never padded, because plug-ins step through an array by the size that they were
+    /// compiled with.
     #[must_use]
     pub const fn handover(&self, minor: Minor) -> Option<Handover> {
         let Some(StructSize { size_of, declared }) = self.size(minor) else { return None };
@@ -248,21 +250,21 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// The name of the number in that minor, or `None` if it has none. A minor beyond the tables
-    /// has the names of the newest one in them.
+    /// Returns the name of the number in that minor, or `None` if it has none. A minor beyond the
+    /// tables has the names of the newest one in them.
     #[must_use]
     pub fn name_of(&self, value: i32, minor: Minor) -> Option<&'static str> {
         let mut known = self.values(minor);
         known.find(|known| known.value == value).map(|known| known.name)
     }
 
-    /// The number of that name in that minor.
+    /// Returns the number of that name in that minor.
     #[must_use]
     pub fn value(&self, name: &str, minor: Minor) -> Option<i32> {
         self.values(minor).find(|known| known.name == name).map(|known| known.value)
     }
 
-    /// The values in that minor.
+    /// Returns the values in that minor.
     pub fn values(&self, minor: Minor) -> impl Iterator<Item = &'static EnumerationValue> {
         self.values.iter().filter(move |value| holds(value.first, value.last, minor))
     }
@@ -280,17 +282,18 @@ pub(super) const fn same(left: &str, right: &str) -> bool {
     crate::layout::same(left, right)
 }
 
-/// An entry of the generated tables.
+/// Returns an entry of the generated tables.
 pub(super) const fn at(offset: u16, first: u16, last: u16) -> SlotSpan {
     SlotSpan { first, last, offset }
 }
 
-/// An entry of the generated tables.
+/// Returns an entry of the generated tables.
 pub(super) const fn long(size_of: u16, declared: u16, first: u16, last: u16) -> StructSpan {
     StructSpan { first, last, size_of, declared }
 }
 
-/// An entry of the generated tables: a name and a type, then offset, size, first and last minor.
+/// Returns an entry of the generated tables: a name and a type, then offset, size, first and last
+/// minor.
 pub(super) const fn field(
     name: &'static str,
     kind: &'static str,
@@ -299,7 +302,7 @@ pub(super) const fn field(
     Field { name, kind, offset, size, first, last }
 }
 
-/// An entry of the generated tables.
+/// Returns an entry of the generated tables.
 pub(super) const fn value(
     name: &'static str,
     value: i32,

@@ -19,13 +19,13 @@ impl Minor {
     /// The newest whose structs are known (October 2026).
     pub const NEWEST: Self = Self(117);
 
-    /// The version 0.`number`.
+    /// Creates the version 0.`number`.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The number behind the dot.
+    /// Returns the number behind the dot.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
@@ -44,13 +44,13 @@ impl Minor {
         Self::OLDEST_SUPPORTED.0 <= self.0
     }
 
-    /// Itself, or the newest that is known, where it is newer.
+    /// Returns itself, or the newest that is known, where it is newer.
     #[must_use]
     pub const fn or_newest(self) -> Self {
         if self.0 > Self::NEWEST.0 { Self::NEWEST } else { self }
     }
 
-    /// The version of that text: `0.54`.
+    /// Returns the version of that text: `0.54`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("0.")?;

@@ -11,13 +11,13 @@ const LONGEST_END: usize = 22 + 0xffff;
 /// Bytes of the list of entries that are read.
 const LONGEST_LIST: usize = 64 * 1024;
 
-/// True if the bytes begin an archive: with an entry, or with the end record of an empty one. The
-/// bytes after the letters are tags of the field 0, which no protobuf parser accepts.
+/// Returns true if the bytes begin an archive: with an entry, or with the end record of an empty
+/// one. The bytes after the letters are tags of the field 0, which no protobuf parser accepts.
 pub(super) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// The kind of an archive; a generic one is what its name says.
+/// Returns the kind of an archive; a generic one is what its name says.
 pub(super) fn kind(file: &File<'_>) -> io::Result<Kind> {
     let first = first_name(file.head).unwrap_or_default();
     // An archive that is cut off has no list any more, and still its first entry.
@@ -45,12 +45,12 @@ pub(super) fn kind(file: &File<'_>) -> io::Result<Kind> {
     Ok(kind)
 }
 
-/// The name of the entry at the beginning.
+/// Returns the name of the entry at the beginning.
 fn first_name(head: &[u8]) -> Option<&str> {
     name(head, b"PK\x03\x04", 26, 30)
 }
 
-/// A name whose length stands at `length_at`, and which itself stands at `name_at`.
+/// Returns a name whose length stands at `length_at`, and which itself stands at `name_at`.
 fn name<'b>(entry: &'b [u8], mark: &[u8], length_at: usize, name_at: usize) -> Option<&'b str> {
     let rest = entry.strip_prefix(mark)?;
     let length = rest.get(length_at - mark.len()..)?.first_chunk()?;
@@ -58,7 +58,7 @@ fn name<'b>(entry: &'b [u8], mark: &[u8], length_at: usize, name_at: usize) -> O
     std::str::from_utf8(entry.get(name_at..name_at + length)?).ok()
 }
 
-/// The names of the first entries, from the list at the end; `None` if there is no list.
+/// Returns the names of the first entries, from the list at the end; `None` if there is no list.
 fn names(file: &File<'_>) -> io::Result<Option<Vec<String>>> {
     let Some((offset, length)) = list(file)? else { return Ok(None) };
     let mut list = vec![0; usize::try_from(length).unwrap_or(usize::MAX).min(LONGEST_LIST)];
@@ -75,7 +75,7 @@ fn names(file: &File<'_>) -> io::Result<Option<Vec<String>>> {
     Ok(Some(names))
 }
 
-/// The offset and length of the list of entries, from the end record.
+/// Returns the offset and length of the list of entries, from the end record.
 fn list(file: &File<'_>) -> io::Result<Option<(u64, u64)>> {
     // Nearly every archive ends without a comment.
     for reach in [22, LONGEST_END] {

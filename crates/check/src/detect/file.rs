@@ -33,7 +33,7 @@ impl File<'_> {
         }
     }
 
-    /// True if the head is the whole file.
+    /// Returns true if the head is the whole file.
     pub(super) fn is_whole(&self) -> bool {
         self.head.len() as u64 == self.size
     }

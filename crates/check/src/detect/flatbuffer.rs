@@ -4,16 +4,17 @@ use std::io;
 
 use super::{file::File, mlir::MAGIC};
 
-/// The offset of the root table. Tables are aligned to four bytes, which distinguishes a flatbuffer
-/// from a graph: the first two bytes of a graph are a tag of a node and its length, and the tag is
-/// no multiple of four.
+/// Returns the offset of the root table. Tables are aligned to four bytes, which distinguishes a
+/// flatbuffer from a graph: the first two bytes of a graph are a tag of a node and its length, and
+/// the tag is no multiple of four.
 fn root(file: &File<'_>) -> Option<u64> {
     let root = u64::from(u32::from_le_bytes(*file.head.first_chunk()?));
     let inside = root + 4 <= file.size;
     (root >= 4 && root.is_multiple_of(4) && inside).then_some(root)
 }
 
-/// True if a file has the identifier of TensorFlow Lite's models after the offset of a table.
+/// Returns true if a file has the identifier of TensorFlow Lite's models after the offset of a
+/// table.
 pub(super) fn is_tflite(file: &File<'_>) -> bool {
     file.head.get(4..8) == Some(b"TFL3") && root(file).is_some()
 }
@@ -29,8 +30,9 @@ const FEWEST_FIELDS: usize = 16;
 /// The longest name of a function that tells one whose module does not.
 const LONGEST_NAME: usize = 1000;
 
-/// True if a file is a serialized `jax.export.Exported`. It has no identifier: its root table has a
-/// name, two trees, and a vector of bytes that is MLIR bytecode, unless that is cut off or damaged.
+/// Returns true if a file is a serialized `jax.export.Exported`. It has no identifier: its root
+/// table has a name, two trees, and a vector of bytes that is MLIR bytecode, unless that is cut off
+/// or damaged.
 pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
     let Some(table) = root(file) else { return Ok(false) };
     let Some(table) = Table::read(file, table)? else { return Ok(false) };
@@ -43,7 +45,7 @@ pub(super) fn is_jax_export(file: &File<'_>) -> io::Result<bool> {
     Ok(start == MAGIC || (table.places.len() >= FEWEST_FIELDS && has_name(file, &table)?))
 }
 
-/// True if a table has the name of a function, as far as the file contains it.
+/// Returns true if a table has the name of a function, as far as the file contains it.
 fn has_name(file: &File<'_>, table: &Table) -> io::Result<bool> {
     let Some(at) = table.reference(file, NAME)? else { return Ok(false) };
     let Some(length) = number(file, at)?.map(u64::from) else { return Ok(at >= file.size) };
@@ -59,7 +61,7 @@ fn has_name(file: &File<'_>, table: &Table) -> io::Result<bool> {
     })
 }
 
-/// The number of 32 bits at a place, if it is inside of the file.
+/// Returns the number of 32 bits at a place, if it is inside of the file.
 fn number(file: &File<'_>, at: u64) -> io::Result<Option<u32>> {
     let mut bytes = [0; 4];
     Ok(file.read(&mut bytes, at)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)))
@@ -76,8 +78,8 @@ impl Table {
     /// The most fields that are looked at; an exported function has 27.
     const MOST_FIELDS: usize = 64;
 
-    /// The table at a place. The places of its fields stand before it, or where another table has
-    /// the same.
+    /// Returns the table at a place. The places of its fields stand before it, or where another
+    /// table has the same.
     fn read(file: &File<'_>, at: u64) -> io::Result<Option<Self>> {
         let Some(back) = number(file, at)? else { return Ok(None) };
         let places = i64::try_from(at).ok().map(|at| at - i64::from(back.cast_signed()));
@@ -94,13 +96,13 @@ impl Table {
         Ok(fields.get(..count - 2).map(|fields| Self { at, places: fields.to_vec() }))
     }
 
-    /// The offset of a field in the file; `None` if it is absent.
+    /// Returns the offset of a field in the file; `None` if it is absent.
     fn field(&self, number: usize) -> Option<u64> {
         let place = self.places.get(number).copied().filter(|place| *place > 0)?;
         Some(self.at + u64::from(place))
     }
 
-    /// The offset of the item that a field refers to.
+    /// Returns the offset of the item that a field refers to.
     fn reference(&self, file: &File<'_>, field: usize) -> io::Result<Option<u64>> {
         let Some(at) = self.field(field) else { return Ok(None) };
         Ok(number(file, at)?.map(|forward| at + u64::from(forward)))

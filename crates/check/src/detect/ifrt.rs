@@ -22,13 +22,13 @@ const NAMES: &[u8] = b"xla::ifrt::";
 /// The longest bare message, in bytes; they are lists of devices and dimensions.
 const LONGEST_BARE: u64 = 1 << 20;
 
-/// True if a message begins with a type name of IFRT's.
+/// Returns true if a message begins with a type name of IFRT's.
 pub(super) fn is_serialized(head: &[u8]) -> bool {
     matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= NAMES.len() && name.starts_with(NAMES))
 }
 
-/// True if a file is a bare message of IFRT or of its proxy: no graph may be in it, and one of the
-/// messages decodes it and encodes to the same bytes.
+/// Returns true if a file is a bare message of IFRT or of its proxy: no graph may be in it, and one
+/// of the messages decodes it and encodes to the same bytes.
 pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_BARE || !is_plausible(file.head) {
         return Ok(false);
@@ -38,13 +38,13 @@ pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     Ok(!has_graph(&bytes) && is_message(&bytes))
 }
 
-/// True if the first field is one of the few that messages of IFRT have.
+/// Returns true if the first field is one of the few that messages of IFRT have.
 fn is_plausible(head: &[u8]) -> bool {
     head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)))
 }
 
-/// True if a graph may be in the bytes: versions, nodes that all have operations, a function, or
-/// nothing but the version number that graphs of the first TensorFlow had.
+/// Returns true if a graph may be in the bytes: versions, nodes that all have operations, a
+/// function, or nothing but the version number that graphs of the first TensorFlow had.
 fn has_graph(bytes: &Vec<u8>) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
@@ -63,7 +63,7 @@ fn has_graph(bytes: &Vec<u8>) -> bool {
         || is_old_version(bytes)
 }
 
-/// True if a message has only the field `version`, which graphs had before `versions`.
+/// Returns true if a message has only the field `version`, which graphs had before `versions`.
 fn is_old_version(message: &[u8]) -> bool {
     let mut fields = WireReader::new(Dialect::Prost, message);
     std::iter::from_fn(|| fields.next_field().transpose())
@@ -74,8 +74,8 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
 }
 
-/// True if a message has no other fields than the versions of a graph: a producer, the oldest
-/// consumer, and consumers that must not read it, one by one or packed. It may be empty.
+/// Returns true if a message has no other fields than the versions of a graph: a producer, the
+/// oldest consumer, and consumers that must not read it, one by one or packed. It may be empty.
 fn is_versions(message: &[u8]) -> bool {
     let mut fields = WireReader::new(Dialect::Prost, message);
     loop {
@@ -90,7 +90,7 @@ fn is_versions(message: &[u8]) -> bool {
     }
 }
 
-/// True if a library of a graph has a function whose signature has a name.
+/// Returns true if a library of a graph has a function whose signature has a name.
 fn has_function(bytes: &[u8]) -> bool {
     contents(LIBRARY, bytes)
         .flat_map(|library| contents(FUNCTION, library))
@@ -112,7 +112,7 @@ const SIGNATURE: u32 = 1;
 /// The number of the field `name` of an OpDef.
 const NAME: u32 = 1;
 
-/// The contents of the fields of this number, up to the first byte that is none of a field.
+/// Returns the contents of the fields of this number, up to the first byte that is none of a field.
 fn contents(number: u32, message: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut fields = WireReader::new(Dialect::Prost, message);
     std::iter::from_fn(move || fields.next_field().ok().flatten()).filter_map(move |field| {
@@ -172,7 +172,7 @@ const MESSAGES: [&[IsMessage]; 4] = [
     ),
 ];
 
-/// True if bytes are one of the messages, all fields of which are known.
+/// Returns true if bytes are one of the messages, all fields of which are known.
 fn is_message(bytes: &[u8]) -> bool {
     MESSAGES.iter().any(|package| package.iter().any(|is_it| is_it(bytes)))
 }

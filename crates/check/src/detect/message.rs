@@ -49,7 +49,7 @@ fn next(file: &File<'_>, at: &mut u64) -> io::Result<Option<Field>> {
     Ok(Some(field))
 }
 
-/// The kind of a message that is no graph, if it is one that is known.
+/// Returns the kind of a message that is no graph, if it is one that is known.
 pub(super) fn kind(file: &File<'_>) -> io::Result<Option<Kind>> {
     if is_onnx(file)? {
         return Ok(Some(Kind::Onnx));
@@ -57,9 +57,9 @@ pub(super) fn kind(file: &File<'_>) -> io::Result<Option<Kind>> {
     Ok(is_fingerprint(file)?.then_some(Kind::Fingerprint))
 }
 
-/// True if a message is a ModelProto of ONNX: its field 1 is a small number (the version of the
-/// representation), its field 7 a graph. In a GraphDef field 1 is a node, and there is no field 7;
-/// in a SavedModel field 1 is a number, and there are two fields.
+/// Returns true if a message is a ModelProto of ONNX: its field 1 is a small number (the version of
+/// the representation), its field 7 a graph. In a GraphDef field 1 is a node, and there is no field
+/// 7; in a SavedModel field 1 is a number, and there are two fields.
 fn is_onnx(file: &File<'_>) -> io::Result<bool> {
     let (mut at, mut version, mut graph) = (0, false, false);
     for _ in 0..MOST_FIELDS {
@@ -83,7 +83,8 @@ fn is_onnx(file: &File<'_>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// True if a message begins with a field of ONNX's GraphProto, all of which are messages or texts.
+/// Returns true if a message begins with a field of ONNX's GraphProto, all of which are messages or
+/// texts.
 fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     let mut at = start;
     if length == 0 {
@@ -95,8 +96,8 @@ fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     }))
 }
 
-/// True if a message is the fingerprint of a SavedModel: five numbers, of which at least one is as
-/// large as a hash is, the versions under 6, an identifier under 7, and nothing else.
+/// Returns true if a message is the fingerprint of a SavedModel: five numbers, of which at least
+/// one is as large as a hash is, the versions under 6, an identifier under 7, and nothing else.
 fn is_fingerprint(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_FINGERPRINT {
         return Ok(false);

@@ -7,8 +7,8 @@ const ARRAY: u8 = 1;
 /// Values that are looked at: an array is among the first of a tree.
 const MOST_VALUES: usize = 1024;
 
-/// True if bytes begin a map with text keys that contains an array of flax. The first byte of a
-/// map, 0x80 to 0xdf, would be the tag of a field that graphs do not have.
+/// Returns true if bytes begin a map with text keys that contains an array of flax. The first byte
+/// of a map, 0x80 to 0xdf, would be the tag of a field that graphs do not have.
 pub(super) fn is_flax(head: &[u8]) -> bool {
     let mut rest = head;
     let is_map = matches!(take(&mut rest), Some(Value::Map));
@@ -26,7 +26,8 @@ fn has_array(mut rest: &[u8]) -> bool {
     false
 }
 
-/// True if the bytes of an extension begin with a shape, the name of a type, and the elements.
+/// Returns true if the bytes of an extension begin with a shape, the name of a type, and the
+/// elements.
 fn is_array(content: &[u8]) -> bool {
     let Some((0x93, mut rest)) = content.split_first().map(|(first, rest)| (*first, rest)) else {
         return false;

@@ -7,8 +7,8 @@ use serdes_tensors as tensor_io;
 
 use super::super::Kind;
 
-/// A name that says which of the kinds that are judged it is: it counts more than a content without
-/// a mark.
+/// Returns a name that says which of the kinds that are judged it is: it counts more than a content
+/// without a mark.
 pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     let kind = if file == "saved_model.pb" || file == "saved_model.pbtxt" {
         Kind::SavedModel
@@ -37,8 +37,8 @@ pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// A name, in small letters, that says which of the other kinds it is: it counts where nothing else
-/// tells.
+/// Returns a name, in small letters, that says which of the other kinds it is: it counts where
+/// nothing else tells.
 pub(super) fn of_other(file: &str) -> Option<Kind> {
     if file == "fingerprint.pb" {
         return Some(Kind::Fingerprint);
@@ -61,7 +61,7 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// The kind of an empty file by its name; `None` for a graph.
+/// Returns the kind of an empty file by its name; `None` for a graph.
 pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     let lower = file.to_ascii_lowercase();
     let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
@@ -75,7 +75,7 @@ pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library).or_else(message)
 }
 
-/// True if a name, in lower case, is that of a text, whatever else it contains:
+/// Returns true if a name, in lower case, is that of a text, whatever else it contains:
 /// `model.ckpt-notes.txt`.
 pub(super) fn says_text(file: &str) -> bool {
     matches!(
@@ -95,7 +95,8 @@ pub(super) fn says_text(file: &str) -> bool {
     )
 }
 
-/// True if a name, in small letters, is one of TensorFlow's messages in the form of protobuf.
+/// Returns true if a name, in small letters, is one of TensorFlow's messages in the form of
+/// protobuf.
 pub(super) fn says_protobuf(file: &str) -> bool {
     extension(file) == "pb"
 }

@@ -21,12 +21,12 @@ const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// Bytes that are looked through for the beginning of a page.
 const PREAMBLE: usize = 1024;
 
-/// True if the bytes are a pointer of git-lfs.
+/// Returns true if the bytes are a pointer of git-lfs.
 pub(in super::super) fn is_pointer_of_git_lfs(head: &[u8]) -> bool {
     head.starts_with(LFS)
 }
 
-/// The kinds of text that are told whatever the name says.
+/// Returns the kinds of text that are told whatever the name says.
 pub(super) fn marked(file: &File<'_>) -> Option<Kind> {
     let head = without_mark(file.head);
     let start = head.trim_ascii_start();
@@ -62,7 +62,8 @@ fn is_html(start: &[u8]) -> bool {
         && preamble.windows(5).any(|word| word.eq_ignore_ascii_case(b"<html"))
 }
 
-/// True if the bytes are JSON, as far as they were read: one value, or several, and nothing else.
+/// Returns true if the bytes are JSON, as far as they were read: one value, or several, and nothing
+/// else.
 pub(super) fn is_json(bytes: &[u8], whole: bool) -> bool {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
     let mut any = false;
@@ -76,7 +77,7 @@ pub(super) fn is_json(bytes: &[u8], whole: bool) -> bool {
     }
 }
 
-/// True if a file is a text at both of its ends.
+/// Returns true if a file is a text at both of its ends.
 pub(super) fn is_text(file: &File<'_>) -> io::Result<bool> {
     if matches!(file.head, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Ok(true);
@@ -99,19 +100,19 @@ pub(super) fn is_text(file: &File<'_>) -> io::Result<bool> {
     Ok(high_bytes(tail.get(cut..).unwrap_or_default(), true) == Some(0))
 }
 
-/// True if the text has a letter, a digit or a character outside of ASCII.
+/// Returns true if the text has a letter, a digit or a character outside of ASCII.
 fn has_words(head: &[u8]) -> bool {
     head.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
 }
 
-/// True if a file may be a graph that was cut off in the name of its first node: a node, its
-/// length, its name, the length of that, all of which can be characters of a text.
+/// Returns true if a file may be a graph that was cut off in the name of its first node: a node,
+/// its length, its name, the length of that, all of which can be characters of a text.
 fn is_cut_in_a_name(file: &File<'_>) -> bool {
     matches!(file.head, [0x0a, node, 0x0a, length, name @ ..] if length < node && name.len() <= usize::from(*length))
 }
 
-/// Number of bytes that are not UTF-8; `None` if the bytes have control characters that texts lack,
-/// which are all but white space, form feeds and escapes.
+/// Returns the number of bytes that are not UTF-8; `None` if the bytes have control characters that
+/// texts lack, which are all but white space, form feeds and escapes.
 fn high_bytes(bytes: &[u8], whole: bool) -> Option<usize> {
     let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
     if bytes.iter().any(is_control) {

@@ -41,7 +41,7 @@ impl Checkpoint {
         Ok(Self::V1(opened))
     }
 
-    /// A look-up of many tensors.
+    /// Returns a look-up of many tensors.
     pub(super) fn lookup(&self) -> Lookup<'_> {
         let cursor = match self {
             Self::V2(bundle) => Some(RefCell::new(bundle.table().cursor())),
@@ -59,8 +59,8 @@ pub(super) struct Lookup<'c> {
 }
 
 impl Lookup<'_> {
-    /// The shape of what RestoreV2 gives for a tensor or a part of it, of this element type. Nothing
-    /// of its data is read.
+    /// Returns the shape of what RestoreV2 gives for a tensor or a part of it, of this element
+    /// type. Nothing of its data is read.
     pub(super) fn restorable(
         &self,
         name: &[u8],
@@ -103,7 +103,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// True if some tensor has a name that begins with `prefix`.
+    /// Returns true if some tensor has a name that begins with `prefix`.
     pub(super) fn has_prefix(&self, prefix: &[u8]) -> bool {
         match self.checkpoint {
             Checkpoint::V2(bundle) => bundle.has_prefix(prefix),
@@ -115,7 +115,8 @@ impl Lookup<'_> {
     }
 }
 
-/// The part of a tensor that a specification stands for, which says the shape of the whole as well.
+/// Returns the part of a tensor that a specification stands for, which says the shape of the whole
+/// as well.
 fn part_of(name: &[u8], slice: &[u8], shape: &[i64]) -> Result<Option<TensorSlice>, RestoreError> {
     if slice.is_empty() {
         return Ok(None);

@@ -33,7 +33,7 @@ pub(crate) enum RestoreError {
 }
 
 impl RestoreError {
-    /// True if the checkpoint is intact, but of another model.
+    /// Returns true if the checkpoint is intact, but of another model.
     pub(crate) fn is_mismatch(&self) -> bool {
         match self {
             Self::Missing { .. }
@@ -44,7 +44,7 @@ impl RestoreError {
         }
     }
 
-    /// The found and the wanted item, where both are known.
+    /// Returns the found and the wanted item, where both are known.
     pub(crate) fn numbers(&self) -> Option<(&str, &str)> {
         match self {
             Self::Type { found, expected, .. } | Self::Shape { found, expected, .. } => {
@@ -54,7 +54,7 @@ impl RestoreError {
         }
     }
 
-    /// The tensor or object that it is about.
+    /// Returns the tensor or object that it is about.
     pub(crate) fn place(&self) -> Option<&str> {
         match self {
             Self::Missing { name } | Self::Type { name, .. } | Self::Shape { name, .. } => {
@@ -66,7 +66,7 @@ impl RestoreError {
     }
 }
 
-/// A shape for messages.
+/// Returns a shape for messages.
 pub(super) fn shown(shape: &[i64]) -> String {
     format!("{shape:?}")
 }

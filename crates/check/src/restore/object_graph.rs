@@ -44,22 +44,22 @@ fn within<T>(list: &[T], (start, end): (usize, usize)) -> &[T] {
 }
 
 impl<'b> TrackedObjects<'b> {
-    /// The names and numbers of an object's children.
+    /// Returns the names and numbers of an object's children.
     pub(super) fn children(&self, object: &TrackedObject) -> &[(&'b [u8], i32)] {
         within(&self.children, object.children)
     }
 
-    /// The keys of an object's values.
+    /// Returns the keys of an object's values.
     pub(super) fn keys(&self, object: &TrackedObject) -> &[&'b [u8]] {
         within(&self.keys, object.keys)
     }
 
-    /// The slots of an object that is an optimizer.
+    /// Returns the slots of an object that is an optimizer.
     pub(super) fn slots(&self, object: &TrackedObject) -> &[TrackedSlot<'b>] {
         within(&self.slots, object.slots)
     }
 
-    /// The position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by a number as lists of Python take it.
     pub(super) fn position(&self, number: i32) -> Option<usize> {
         let count = i64::try_from(self.objects.len()).ok()?;
         let number = i64::from(number);
@@ -116,7 +116,7 @@ fn text(bytes: &[u8]) -> Result<&[u8], Malformed> {
     }
 }
 
-/// The texts with the numbers 1 to 3.
+/// Returns the texts with the numbers 1 to 3.
 fn texts(mut fields: WireReader<'_>) -> Result<[&[u8]; 3], Malformed> {
     let mut found: [&[u8]; 3] = [b""; 3];
     while let Some(Field { number, value, .. }) = fields.next_field()? {

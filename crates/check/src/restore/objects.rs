@@ -32,8 +32,8 @@ const TABLE: [&[u8]; 2] = [b"-keys", b"-values"];
 /// the number.
 type SlotsOfVariables<'b> = HashMap<i32, Vec<(usize, &'b [u8], i32)>>;
 
-/// The reasons why the objects of a model cannot be restored; `saver` has the tensors that its
-/// saver reads, of which objects other than variables consist.
+/// Returns the reasons why the objects of a model cannot be restored; `saver` has the tensors that
+/// its saver reads, of which objects other than variables consist.
 pub(crate) fn by_objects(
     model: &RestoredObjects,
     saver: Option<&RestoredTensors>,
@@ -52,7 +52,7 @@ pub(crate) fn by_objects(
     }
 }
 
-/// The reasons why a saver cannot restore by the names that variables have in a graph, if a
+/// Returns the reasons why a saver cannot restore by the names that variables have in a graph, if a
 /// checkpoint that lacks a name describes objects: `tf.compat.v1.train.Saver` reads it so. `None`
 /// if the checkpoint describes no objects, or not those of all variables.
 pub(crate) fn by_graph_names(
@@ -69,7 +69,7 @@ pub(crate) fn by_graph_names(
     Some(by_saver(&RestoredTensors { tensors, tables: restored.tables.clone() }, checkpoint))
 }
 
-/// The description of the objects, where the checkpoint has one.
+/// Returns the description of the objects, where the checkpoint has one.
 fn described(checkpoint: &Checkpoint) -> Result<Option<Vec<u8>>, RestoreError> {
     let Checkpoint::V2(bundle) = checkpoint else { return Ok(None) };
     let none = |found: &str| RestoreError::Objects { found: found.to_owned() };
@@ -93,8 +93,8 @@ fn unlistable(checkpoint: &Checkpoint) -> Option<RestoreError> {
     entry.or_else(shape).map(RestoreError::from)
 }
 
-/// The reasons why objects cannot be restored by the names of their variables, if a checkpoint does
-/// not describe objects.
+/// Returns the reasons why objects cannot be restored by the names of their variables, if a
+/// checkpoint does not describe objects.
 fn by_names(model: &RestoredObjects, checkpoint: &Checkpoint) -> Vec<RestoreError> {
     let (texts, reached, lookup) = (model.texts(), Reached::of(model), checkpoint.lookup());
     let error = |object: usize| {
@@ -166,7 +166,7 @@ impl Reached {
         reached
     }
 
-    /// The names that lead to an object.
+    /// Returns the names that lead to an object.
     fn path(&self, object: usize, texts: &HashMap<Name, &[u8]>) -> String {
         const LONGEST: usize = 32;
         let (mut names, mut object) = (Vec::new(), object);
@@ -297,7 +297,7 @@ impl<'m, 'b> Matching<'m, 'b> {
         }
     }
 
-    /// The values that are restored into an object.
+    /// Returns the values that are restored into an object.
     fn wanted(&self, tracked: usize, value: &'m ObjectValue) -> Vec<WantedValue<'m>> {
         let Some(described) = self.tracked.objects.get(tracked) else { return Vec::new() };
         let keys = self.tracked.keys(described);
@@ -346,7 +346,7 @@ impl WantedValue<'_> {
         }
     }
 
-    /// The reasons why the value cannot be restored.
+    /// Returns the reasons why the value cannot be restored.
     fn errors(&self, lookup: &Lookup<'_>, saver: &SaverTensors<'_>) -> Vec<RestoreError> {
         match self {
             Self::Variable { name, data_type, shape } => {
@@ -383,8 +383,8 @@ impl<'s> SaverTensors<'s> {
     }
 }
 
-/// The reasons why an object cannot be restored that consists of the tensors whose names begin with
-/// its key.
+/// Returns the reasons why an object cannot be restored that consists of the tensors whose names
+/// begin with its key.
 fn saveable_errors(key: &[u8], saver: &SaverTensors<'_>, lookup: &Lookup<'_>) -> Vec<RestoreError> {
     let own = saver.tensors.range(key..).take_while(|(name, _)| name.starts_with(key));
     let (mut errors, mut shapes) = (Vec::new(), HashMap::new());

@@ -6,7 +6,7 @@ use serdes_graphs::graph::{Fit, RestoredTable, RestoredTensors, TableShape};
 
 use super::{Checkpoint, RestoreError, error::shown};
 
-/// The reasons why a saver cannot restore, in the order of the tensors that it reads.
+/// Returns the reasons why a saver cannot restore, in the order of the tensors that it reads.
 pub(crate) fn by_saver(restored: &RestoredTensors, checkpoint: &Checkpoint) -> Vec<RestoreError> {
     let lookup = checkpoint.lookup();
     let mut ascending: Vec<usize> = (0..restored.tensors.len()).collect();

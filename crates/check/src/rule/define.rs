@@ -51,19 +51,20 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The id, for programs.
+            /// Returns the id, for programs.
             #[must_use]
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$variant => $id,)* }
             }
 
-            /// The verdict on an artifact for which this is a reason: unacceptable, or unreadable.
+            /// Returns the verdict on an artifact for which this is a reason: unacceptable, or
+            /// unreadable.
             #[must_use]
             pub const fn outcome(self) -> Outcome {
                 match self { $(Self::$variant => Outcome::$outcome,)* }
             }
 
-            /// The meaning of the rule, an example and the remedy.
+            /// Returns the meaning of the rule, an example and the remedy.
             #[must_use]
             pub const fn explain(self) -> Explanation {
                 match self {

@@ -30,7 +30,7 @@ impl fmt::Display for UnknownRule {
 impl std::error::Error for UnknownRule {}
 
 impl UnknownRule {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -38,7 +38,7 @@ impl UnknownRule {
 }
 
 impl Rule {
-    /// The rule of verdicts that a condition of the VersionDef rule is.
+    /// Returns the rule of verdicts that a condition of the VersionDef rule is.
     pub(crate) const fn of_versions(rule: VersionRule) -> Self {
         match rule {
             VersionRule::ProducerTooOld => Self::ProducerTooOld,
@@ -74,7 +74,7 @@ impl FromStr for Rule {
     }
 }
 
-/// The edit distance of two words: the number of letters to insert, remove or replace.
+/// Returns the edit distance of two words: the number of letters to insert, remove or replace.
 fn distance(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (line, a) in left.bytes().enumerate() {

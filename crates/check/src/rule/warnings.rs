@@ -3,9 +3,9 @@
 use super::Rule;
 
 impl Rule {
-    /// True if the consumer takes an artifact that breaks the rule, so that it is always a warning,
-    /// unless the caller takes none. What other rules find refuses an artifact, and is a warning
-    /// only where it is about a part that is not loaded.
+    /// Returns true if the consumer takes an artifact that breaks the rule, so that it is always a
+    /// warning, unless the caller takes none. What other rules find refuses an artifact, and is a
+    /// warning only where it is about a part that is not loaded.
     #[must_use]
     pub const fn is_warning(self) -> bool {
         matches!(

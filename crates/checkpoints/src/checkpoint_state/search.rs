@@ -10,8 +10,8 @@ use crate::{
     tensor_bundle::index_path,
 };
 
-/// True if a file that begins with these bytes is a CheckpointState in text form: one of its fields
-/// with its value, after comments. A value of YAML has no quotes.
+/// Returns true if a file that begins with these bytes is a CheckpointState in text form: one of
+/// its fields with its value, after comments. A value of YAML has no quotes.
 #[doc(hidden)]
 pub fn begins_like_state(head: &[u8]) -> bool {
     let mut rest = head.trim_ascii_start();
@@ -28,7 +28,8 @@ pub fn begins_like_state(head: &[u8]) -> bool {
         .any(|field| matches!(value(field), Some(b'"' | b'\'' | b'[')))
 }
 
-/// The file in a folder that says which of the checkpoints there is the newest, if there is one.
+/// Returns the file in a folder that says which of the checkpoints there is the newest, if there is
+/// one.
 pub fn state_in(tree: &dyn Tree, folder: &Path) -> Option<PathBuf> {
     let path = folder.join(FILE_NAME);
     if !tree.has_file(&path) {
@@ -58,7 +59,7 @@ pub enum Found {
     V1,
 }
 
-/// The format of the checkpoint that is at a prefix; `None` if none is.
+/// Returns the format of the checkpoint that is at a prefix; `None` if none is.
 pub fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
     if tree.has_file(&index_path(prefix)) {
         return Some(Found::Bundle);
@@ -68,8 +69,8 @@ pub fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
     (tree.has_file(prefix) || matches()).then_some(Found::V1)
 }
 
-/// True if `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes for a
-/// pattern: in a folder named `run[1]` it finds none.
+/// Returns true if `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes
+/// for a pattern: in a folder named `run[1]` it finds none.
 #[doc(hidden)]
 pub fn is_matched(tree: &dyn Tree, prefix: &Path) -> bool {
     let is_found = |path: &Path| match is_pattern(path) {

@@ -166,13 +166,13 @@ pub enum CheckpointV1Error {
     },
 }
 
-/// A cause behind a text, where there is one.
+/// Returns a cause behind a text, where there is one.
 fn in_brackets(cause: Option<&TableError>) -> String {
     cause.map(|cause| format!(" ({cause})")).unwrap_or_default()
 }
 
 impl CheckpointV1Error {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -196,7 +196,7 @@ impl CheckpointV1Error {
         }
     }
 
-    /// The status code that TensorFlow gives for the same files.
+    /// Returns the status code that TensorFlow gives for the same files.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {

@@ -98,7 +98,7 @@ pub(super) fn each_tensor_proto<'a>(
     Ok(())
 }
 
-/// The same within a SavedSlice.
+/// Returns the same within a SavedSlice.
 fn each_tensor<'a>(
     mut fields: WireReader<'a>,
     each: &mut dyn FnMut(WireReader<'a>) -> Result<(), Malformed>,

@@ -32,7 +32,7 @@ pub use reader::{CheckpointV1, TensorV1};
 
 use serdes_version_registry::Consumer;
 
-/// The newest TensorFlow that is known here as a reader of V1 checkpoints.
+/// Returns the newest TensorFlow that is known here as a reader of V1 checkpoints.
 #[must_use]
 pub fn default_consumer() -> Consumer {
     Consumer::new("checkpoint", "checkpoint", 1, 0).of_release(crate::NEWEST_RELEASE)

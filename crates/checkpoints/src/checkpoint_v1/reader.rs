@@ -49,19 +49,19 @@ pub struct TensorV1 {
 }
 
 impl TensorV1 {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The element type; `None` if TensorFlow 2.21 has none with that number.
+    /// Returns the element type; `None` if TensorFlow 2.21 has none with that number.
     #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_number(self.dtype)
     }
 
-    /// The number of the element type as the checkpoint has it.
+    /// Returns the number of the element type as the checkpoint has it.
     #[must_use]
     pub fn data_type_number(&self) -> i32 {
         self.dtype
@@ -73,13 +73,14 @@ impl TensorV1 {
         &self.shape
     }
 
-    /// Bytes of the whole tensor in memory; `None` for strings and unknown types.
+    /// Returns the number of bytes of the whole tensor in memory; `None` for strings and unknown
+    /// types.
     #[must_use]
     pub fn byte_len(&self) -> Option<u64> {
         element_count(&self.shape).ok()?.checked_mul(self.data_type()?.element_size()?)
     }
 
-    /// The slices that the tensor is stored in.
+    /// Returns the slices that the tensor is stored in.
     pub fn slices(&self) -> impl Iterator<Item = &TensorSlice> {
         self.slices.iter().map(|(slice, _)| slice)
     }
@@ -95,7 +96,7 @@ impl CheckpointV1 {
         Self::open_for(pattern, &super::default_consumer())
     }
 
-    /// The same for another consumer.
+    /// Returns the same for another consumer.
     ///
     /// # Errors
     /// As [`CheckpointV1::open`].
@@ -107,7 +108,7 @@ impl CheckpointV1 {
         Self::open_files(&FileSystem, &paths, Some(consumer))
     }
 
-    /// As [`CheckpointV1::open_for`], of files in any tree. Without a consumer, versions are not
+    /// Like [`CheckpointV1::open_for`], of files in any tree. Without a consumer, versions are not
     /// judged.
     ///
     /// # Errors
@@ -234,7 +235,7 @@ impl CheckpointV1 {
         Ok(())
     }
 
-    /// The versions of each file.
+    /// Returns the versions of each file.
     pub fn versions(&self) -> impl Iterator<Item = (&Path, &VersionDef)> {
         self.shards.iter().map(|shard| (shard.path.as_path(), &shard.versions))
     }
@@ -250,13 +251,13 @@ impl CheckpointV1 {
         })
     }
 
-    /// The tensors, in the order in which the files name them.
+    /// Returns the tensors, in the order in which the files name them.
     #[must_use]
     pub fn tensors(&self) -> &[TensorV1] {
         &self.tensors
     }
 
-    /// The tensor with `name`.
+    /// Returns the tensor with `name`.
     ///
     /// # Errors
     /// [`CheckpointV1Error::TensorNotFound`].
@@ -265,7 +266,7 @@ impl CheckpointV1 {
         found.ok_or_else(|| CheckpointV1Error::TensorNotFound { name: name.to_owned() })
     }
 
-    /// The defects in the files of a checkpoint that opens.
+    /// Returns the defects in the files of a checkpoint that opens.
     #[must_use]
     pub fn defects(&self) -> Vec<CheckpointV1Error> {
         let mut defects = Vec::new();
@@ -283,8 +284,8 @@ impl CheckpointV1 {
         defects
     }
 
-    /// The bytes of a tensor of fixed element size, as little-endian elements in row-major order,
-    /// its slices joined.
+    /// Returns the bytes of a tensor of fixed element size, as little-endian elements in row-major
+    /// order, its slices joined.
     ///
     /// # Errors
     /// If slices are missing, their values are not what was announced, or the type is none that the
@@ -340,7 +341,7 @@ impl CheckpointV1 {
         Ok(out)
     }
 
-    /// The elements of a string tensor, in row-major order.
+    /// Returns the elements of a string tensor, in row-major order.
     ///
     /// # Errors
     /// As [`CheckpointV1::read`].
@@ -416,7 +417,7 @@ impl CheckpointV1 {
         Ok(needed)
     }
 
-    /// The errors of a tensor's values that cannot be read, whether they are needed or not.
+    /// Returns the errors of a tensor's values that cannot be read, whether they are needed or not.
     fn damaged_values(&self, tensor: &TensorV1, data_type: DataType) -> Vec<CheckpointV1Error> {
         let decode = |(slice, shard): &(TensorSlice, usize)| {
             let value = self.value(tensor, slice, *shard)?;
@@ -429,7 +430,7 @@ impl CheckpointV1 {
         tensor.slices.iter().filter_map(|part| decode(part).err()).collect()
     }
 
-    /// The value under a slice's key.
+    /// Returns the value under a slice's key.
     fn value(
         &self,
         tensor: &TensorV1,
@@ -503,7 +504,7 @@ impl CheckpointV1 {
     }
 }
 
-/// The files that a path or pattern stands for, in the order of their names.
+/// Returns the files that a path or pattern stands for, in the order of their names.
 fn matching_files(pattern: &Path) -> Result<Vec<PathBuf>, CheckpointV1Error> {
     let text = pattern.to_string_lossy();
     if !text.contains(['?', '*', '[']) || pattern.is_file() {

@@ -38,7 +38,7 @@ fn kept(data_type: DataType) -> Option<Kept> {
     })
 }
 
-/// True if V1 checkpoints hold elements of this type.
+/// Returns true if V1 checkpoints hold elements of this type.
 pub(super) fn is_supported(data_type: DataType) -> bool {
     kept(data_type).is_some()
 }

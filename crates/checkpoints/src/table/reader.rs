@@ -43,19 +43,19 @@ impl<S: ReadAt> Table<S> {
         Ok(Self { source, len, footer, index, recent: Mutex::default() })
     }
 
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     #[must_use]
     pub fn file_len(&self) -> u64 {
         self.len
     }
 
-    /// The source that the table is read from.
+    /// Returns the source that the table is read from.
     #[must_use]
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// A cursor that stands nowhere yet.
+    /// Returns a cursor that stands nowhere yet.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_, S> {
         Cursor {
@@ -69,7 +69,7 @@ impl<S: ReadAt> Table<S> {
         }
     }
 
-    /// The value under `key`, if a search that trusts the order of the keys finds it.
+    /// Returns the value under `key`, if a search that trusts the order of the keys finds it.
     ///
     /// # Errors
     /// The first defect met on the way when there is no such key: the key may be in what could not
@@ -236,19 +236,19 @@ pub struct Cursor<'a, S> {
 }
 
 impl<S: ReadAt> Cursor<'_, S> {
-    /// True if the cursor stands on an entry.
+    /// Returns true if the cursor stands on an entry.
     #[must_use]
     pub fn valid(&self) -> bool {
         self.at.valid() && self.block.is_some()
     }
 
-    /// The key under the cursor; empty if it stands nowhere.
+    /// Returns the key under the cursor; empty if it stands nowhere.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         if self.valid() { self.at.key() } else { &[] }
     }
 
-    /// The value under the cursor; empty if it stands nowhere.
+    /// Returns the value under the cursor; empty if it stands nowhere.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         match &self.block {
@@ -257,7 +257,7 @@ impl<S: ReadAt> Cursor<'_, S> {
         }
     }
 
-    /// The blocks that could not be read so far, in the order met.
+    /// Returns the blocks that could not be read so far, in the order met.
     #[must_use]
     pub fn defects(&self) -> &[TableError] {
         &self.defects

@@ -31,19 +31,19 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// The same with another block size, in bytes.
+    /// Returns the same with another block size, in bytes.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }
     }
 
-    /// The same with another restart interval, in entries.
+    /// Returns the same with another restart interval, in entries.
     #[must_use]
     pub fn with_restart_interval(self, restart_interval: usize) -> Self {
         Self { restart_interval: restart_interval.max(1), ..self }
     }
 
-    /// The same with or without compression.
+    /// Returns the same with or without compression.
     #[must_use]
     pub fn with_snappy(self, snappy: bool) -> Self {
         Self { snappy, ..self }
@@ -179,7 +179,7 @@ impl BlockBuilder {
         self.bytes.is_empty()
     }
 
-    /// Bytes that the block will have.
+    /// Returns the bytes that the block will have.
     fn size(&self) -> usize {
         self.bytes.len() + self.restarts.len() * 4 + 4
     }
@@ -220,7 +220,7 @@ impl BlockBuilder {
     }
 }
 
-/// A short key that is not below `low` and below `high`.
+/// Returns a short key that is not below `low` and below `high`.
 fn shortest_separator(low: &[u8], high: &[u8]) -> Vec<u8> {
     let common = low.iter().zip(high).take_while(|(a, b)| a == b).count();
     let mut key = low.to_vec();
@@ -234,7 +234,7 @@ fn shortest_separator(low: &[u8], high: &[u8]) -> Vec<u8> {
     key
 }
 
-/// A short key that is not below `key`.
+/// Returns a short key that is not below `key`.
 fn shortest_successor(key: &[u8]) -> Vec<u8> {
     let mut short = key.to_vec();
     if let Some(at) = key.iter().position(|byte| *byte != 0xff)

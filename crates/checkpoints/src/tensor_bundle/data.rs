@@ -71,7 +71,7 @@ impl Bundle {
         Ok(StoredBytes { shard, data_type, count, offset, size })
     }
 
-    /// True if the byte order of the data files differs from the one that is returned.
+    /// Returns true if the byte order of the data files differs from the one that is returned.
     pub(super) fn swaps(&self) -> bool {
         self.header().endianness == Endianness::Big
     }
@@ -93,8 +93,8 @@ pub(super) struct PlainStream {
 }
 
 impl PlainStream {
-    /// A stream from the start of the tensor, which gives little-endian elements. `capacity` limits
-    /// the memory for small reads, in bytes.
+    /// Creates a stream from the start of the tensor, which gives little-endian elements.
+    /// `capacity` limits the memory for small reads, in bytes.
     pub(super) fn new(
         bundle: &Bundle,
         entry: TensorEntry,
@@ -215,7 +215,7 @@ pub(super) fn check_crc(entry: &TensorEntry, computed: u32) -> Result<(), Bundle
     })
 }
 
-/// A failure to read a data file: its end came early, or the system refused.
+/// Returns a failure to read a data file: its end came early, or the system refused.
 pub(super) fn read_failed(shard: &Shard, entry: &TensorEntry, source: io::Error) -> BundleError {
     if source.kind() == io::ErrorKind::UnexpectedEof {
         let offset = u64::try_from(entry.raw.offset).unwrap_or(0);

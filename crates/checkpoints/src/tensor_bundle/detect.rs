@@ -4,7 +4,7 @@ use serdes_files::ReadAt;
 
 use crate::table::Table;
 
-/// True if a table is the index of a bundle, and no file of a V1 checkpoint.
+/// Returns true if a table is the index of a bundle, and no file of a V1 checkpoint.
 ///
 /// Both formats have a message under the empty key, whose fields the other one would step over; the
 /// first tag tells them apart. Field 1 is a number in a bundle (`num_shards`), and a message in a V1

@@ -25,25 +25,25 @@ impl TensorEntry {
         Ok(Self { key: key.into(), raw })
     }
 
-    /// The name; bytes that are not UTF-8 are replaced.
+    /// Returns the name; bytes that are not UTF-8 are replaced.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.key)
     }
 
-    /// The name as it is in the index.
+    /// Returns the name as it is in the index.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The element type; `None` if TensorFlow 2.21 has none with that number.
+    /// Returns the element type; `None` if TensorFlow 2.21 has none with that number.
     #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_number(self.raw.dtype)
     }
 
-    /// The number of the element type as the index has it.
+    /// Returns the number of the element type as the index has it.
     #[must_use]
     pub fn data_type_number(&self) -> i32 {
         self.raw.dtype
@@ -55,7 +55,7 @@ impl TensorEntry {
         &self.raw.shape
     }
 
-    /// Number of elements of the tensor.
+    /// Returns the number of elements of the tensor.
     ///
     /// # Errors
     /// If no tensor has such a shape.
@@ -63,9 +63,9 @@ impl TensorEntry {
         element_count(&self.raw.shape)
     }
 
-    /// Bytes of the whole tensor in memory: elements times their size; for strings and variants,
-    /// which have no fixed size, the bytes that they are stored in. `None` if type or shape are
-    /// impossible.
+    /// Returns the number of bytes of the whole tensor in memory: elements times their size; for
+    /// strings and variants, which have no fixed size, the bytes that they are stored in. `None` if
+    /// type or shape are impossible.
     #[must_use]
     pub fn byte_len(&self) -> Option<u64> {
         let count = self.element_count().ok()?;
@@ -75,37 +75,39 @@ impl TensorEntry {
         }
     }
 
-    /// The number of the data file. Of no meaning for a partitioned tensor.
+    /// Returns the number of the data file. Of no meaning for a partitioned tensor.
     #[must_use]
     pub fn shard(&self) -> i32 {
         self.raw.shard
     }
 
-    /// The start of the tensor in its data file, in bytes. Of no meaning for a partitioned tensor.
+    /// Returns the start of the tensor in its data file, in bytes. Of no meaning for a partitioned
+    /// tensor.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.raw.offset
     }
 
-    /// Number of bytes that the tensor takes in its data file. 0 for a partitioned tensor.
+    /// Returns the number of bytes that the tensor takes in its data file. 0 for a partitioned
+    /// tensor.
     #[must_use]
     pub fn stored_len(&self) -> i64 {
         self.raw.size
     }
 
-    /// The checksum as the index has it (masked crc32c).
+    /// Returns the checksum as the index has it (masked crc32c).
     #[must_use]
     pub fn masked_crc32c(&self) -> u32 {
         self.raw.crc
     }
 
-    /// True if the tensor is stored in pieces.
+    /// Returns true if the tensor is stored in pieces.
     #[must_use]
     pub fn is_partitioned(&self) -> bool {
         !self.raw.slices.is_empty()
     }
 
-    /// The pieces of a partitioned tensor; none if it is stored whole.
+    /// Returns the pieces of a partitioned tensor; none if it is stored whole.
     ///
     /// # Errors
     /// If one of them makes no sense.
@@ -128,17 +130,17 @@ impl TensorEntry {
         Err(BundleError::DataTypeMismatch { name: self.display(), found, expected })
     }
 
-    /// The name for messages.
+    /// Returns the name for messages.
     pub(crate) fn display(&self) -> String {
         display(&self.key)
     }
 
-    /// Elements, if the shape is possible.
+    /// Returns the number of elements, if the shape is possible.
     pub fn checked_count(&self) -> Result<u64, BundleError> {
         self.element_count().map_err(|source| BundleError::Shape { name: self.display(), source })
     }
 
-    /// The element type, if it is one.
+    /// Returns the element type, if it is one.
     pub(crate) fn checked_type(&self) -> Result<DataType, BundleError> {
         let unknown =
             || BundleError::DataType { name: self.display(), found: describe(self.raw.dtype) };
@@ -146,7 +148,7 @@ impl TensorEntry {
     }
 }
 
-/// A key for messages: the name, or for a piece its bytes escaped.
+/// Returns a key for messages: the name, or for a piece its bytes escaped.
 pub(crate) fn display(key: &[u8]) -> String {
     match std::str::from_utf8(key) {
         Ok(name) if !name.starts_with('\0') => name.to_owned(),

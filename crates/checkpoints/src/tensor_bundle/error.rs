@@ -339,7 +339,7 @@ pub enum BundleError {
 }
 
 impl BundleError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -378,7 +378,7 @@ impl BundleError {
         }
     }
 
-    /// The status code that TensorFlow gives for the same files.
+    /// Returns the status code that TensorFlow gives for the same files.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {

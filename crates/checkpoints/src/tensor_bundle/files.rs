@@ -16,7 +16,7 @@ pub use serdes_files::{FileSystem, Files};
 pub struct MemoryFiles(HashMap<PathBuf, Arc<Vec<u8>>>);
 
 impl MemoryFiles {
-    /// No files.
+    /// Creates no files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -37,20 +37,20 @@ impl Files for MemoryFiles {
     }
 }
 
-/// The path of the index of the bundle with `prefix`.
+/// Returns the path of the index of the bundle with `prefix`.
 #[must_use]
 pub fn index_path(prefix: &Path) -> PathBuf {
     with_suffix(prefix, ".index")
 }
 
-/// The path of data file `shard` of `num_shards`, as TensorFlow names it: `.data-00000-of-00001`,
-/// and `--0001` for -1.
+/// Returns the path of data file `shard` of `num_shards`, as TensorFlow names it:
+/// `.data-00000-of-00001`, and `--0001` for -1.
 #[must_use]
 pub fn data_path(prefix: &Path, shard: i32, num_shards: i32) -> PathBuf {
     with_suffix(prefix, &format!(".data-{}-of-{}", five_digits(shard), five_digits(num_shards)))
 }
 
-/// The prefix of the bundle that a data file belongs to, by its name: `ckpt` of
+/// Returns the prefix of the bundle that a data file belongs to, by its name: `ckpt` of
 /// `ckpt.data-00000-of-00002`; `None` for any other name.
 #[must_use]
 pub fn prefix_of_data(path: &Path) -> Option<PathBuf> {
@@ -61,9 +61,9 @@ pub fn prefix_of_data(path: &Path) -> Option<PathBuf> {
     (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
 }
 
-/// The prefix of the bundle whose index has this name: `ckpt` of `ckpt.index`, and the folder of a
-/// file that is called `.index`, which TensorFlow makes of a prefix that ends in `/`; `None` for any
-/// other name.
+/// Returns the prefix of the bundle whose index has this name: `ckpt` of `ckpt.index`, and the
+/// folder of a file that is called `.index`, which TensorFlow makes of a prefix that ends in `/`;
+/// `None` for any other name.
 #[must_use]
 pub fn prefix_of_index(path: &Path) -> Option<PathBuf> {
     if path.file_name()? == ".index" {

@@ -114,7 +114,7 @@ pub enum ShapeError {
 }
 
 impl ShapeError {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -124,8 +124,9 @@ impl ShapeError {
     }
 }
 
-/// Number of elements of a tensor of `shape`, by TensorFlow's rule: the sizes are multiplied from
-/// the first, and an overflow on the way is an error even if a later dimension is 0.
+/// Returns the number of elements of a tensor of `shape`, by TensorFlow's rule: the sizes are
+/// multiplied from the first, and an overflow on the way is an error even if a later dimension is
+/// 0.
 ///
 /// # Errors
 /// [`ShapeError`].
@@ -209,7 +210,7 @@ impl RawSlice {
         Ok(())
     }
 
-    /// The slice, if its values make sense.
+    /// Returns the slice, if its values make sense.
     pub(crate) fn check(&self) -> Result<TensorSlice, SliceError> {
         let extents = self.0.iter().map(|(start, length)| match (*start, length.unwrap_or(-1)) {
             (0, -1) => Extent::Full,
@@ -266,7 +267,7 @@ impl RawEntry {
         Ok(entry)
     }
 
-    /// The message with these slices.
+    /// Returns the message with these slices.
     pub(crate) fn encode(&self, slices: &[TensorSlice]) -> Bytes {
         let mut out = BackwardWriter::with_capacity(0);
         for slice in slices.iter().rev() {

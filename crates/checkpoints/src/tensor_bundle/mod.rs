@@ -51,7 +51,7 @@ pub use writer::{BundleOptions, BundleSummary, BundleWriter, TensorWriter, even_
 
 use serdes_version_registry::Consumer;
 
-/// The newest TensorFlow that is known here as a reader of bundles.
+/// Returns the newest TensorFlow that is known here as a reader of bundles.
 #[must_use]
 pub fn default_consumer() -> Consumer {
     Consumer::new("tensor_bundle", "checkpoint", 1, 0).of_release(crate::NEWEST_RELEASE)

@@ -27,8 +27,8 @@ pub(super) struct Piece {
 }
 
 impl Bundle {
-    /// The boxes of the pieces of a partitioned tensor, which must not overlap. Checked before a
-    /// piece is looked up, as TensorFlow does it.
+    /// Returns the boxes of the pieces of a partitioned tensor, which must not overlap. Checked
+    /// before a piece is looked up, as TensorFlow does it.
     fn boxes(&self, entry: &TensorEntry) -> Result<Vec<Bounds>, BundleError> {
         let bounds_of = |slice: TensorSlice| {
             slice
@@ -47,8 +47,8 @@ impl Bundle {
         }
     }
 
-    /// The pieces of a tensor, each looked up and compared with its place. A tensor that is stored
-    /// whole is its own only piece.
+    /// Returns the pieces of a tensor, each looked up and compared with its place. A tensor that is
+    /// stored whole is its own only piece.
     pub(super) fn pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let whole = TensorSlice::full(entry.shape().len());
         let bounds_of = |slice: &TensorSlice| {
@@ -90,7 +90,7 @@ impl Bundle {
         Ok(pieces)
     }
 
-    /// The pieces of a tensor, which cover it exactly.
+    /// Returns the pieces of a tensor, which cover it exactly.
     pub(super) fn covering_pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let boxes = self.boxes(entry)?;
         let needed = entry.checked_count()?;
@@ -238,8 +238,8 @@ impl Bundle {
         Ok(out)
     }
 
-    /// The pieces of a tensor that a part of it of `needed` elements lies in, each with what they
-    /// have in common.
+    /// Returns the pieces of a tensor that a part of it of `needed` elements lies in, each with
+    /// what they have in common.
     fn touched(
         &self,
         entry: &TensorEntry,
@@ -348,7 +348,7 @@ fn skip(stream: &mut PlainStream, mut bytes: u64, target: &mut [u8]) -> Result<(
     Ok(())
 }
 
-/// The intersection of two boxes; `None` if it is empty.
+/// Returns the intersection of two boxes; `None` if it is empty.
 fn intersection(a: &[(i64, i64)], b: &[(i64, i64)]) -> Option<Vec<(i64, i64)>> {
     let mut common = Vec::with_capacity(a.len());
     for ((a_start, a_len), (b_start, b_len)) in a.iter().zip(b) {

@@ -75,7 +75,7 @@ impl Bundle {
         Self::open_in(FileSystem, prefix)
     }
 
-    /// The same out of `files`.
+    /// Returns the same out of `files`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -100,7 +100,7 @@ impl Bundle {
         Self::open_holding(Arc::new(files), prefix.as_ref(), |index| !index.answers_late())
     }
 
-    /// As [`open_any`](Self::open_any), where the data are going to be read: those of the bundle
+    /// Like [`open_any`](Self::open_any), where the data are going to be read: those of the bundle
     /// that is opened, also if another one takes its place meanwhile.
     ///
     /// # Errors
@@ -185,31 +185,31 @@ impl Bundle {
         check.map_err(|source| BundleError::Version { path: index_path(&self.prefix), source })
     }
 
-    /// The prefix that the bundle was opened with.
+    /// Returns the prefix that the bundle was opened with.
     #[must_use]
     pub fn prefix(&self) -> &Path {
         &self.prefix
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The versions in the header.
+    /// Returns the versions in the header.
     #[must_use]
     pub fn versions(&self) -> &VersionDef {
         &self.header.versions
     }
 
-    /// The table that is the index.
+    /// Returns the table that is the index.
     #[must_use]
     pub fn table(&self) -> &Table<Arc<dyn ReadAt>> {
         &self.table
     }
 
-    /// The defects in the header of a bundle that opens.
+    /// Returns the defects in the header of a bundle that opens.
     #[must_use]
     pub fn header_defects(&self) -> Vec<BundleError> {
         let path = index_path(&self.prefix);
@@ -222,9 +222,9 @@ impl Bundle {
         Vec::new()
     }
 
-    /// Every tensor of the index, in its order, and the defects met. Pieces of partitioned tensors
-    /// are not listed; a tensor whose entry was taken for the header is not listed either, as in
-    /// TensorFlow.
+    /// Returns every tensor of the index, in its order, and the defects met. Pieces of partitioned
+    /// tensors are not listed; a tensor whose entry was taken for the header is not listed either,
+    /// as in TensorFlow.
     #[must_use]
     pub fn tensors(&self) -> Listing {
         let mut listing = Listing::default();
@@ -277,7 +277,7 @@ impl Bundle {
         listing
     }
 
-    /// The entry of the tensor with `name`.
+    /// Returns the entry of the tensor with `name`.
     ///
     /// # Errors
     /// If there is none, or its entry does not parse, or its shape is impossible.
@@ -285,14 +285,14 @@ impl Bundle {
         self.find(&mut self.table.cursor(), name.as_ref())
     }
 
-    /// True if some tensor has a name that begins with `prefix`.
+    /// Returns true if some tensor has a name that begins with `prefix`.
     pub fn has_prefix(&self, prefix: &[u8]) -> bool {
         let mut cursor = self.table.cursor();
         cursor.seek(prefix);
         cursor.valid() && cursor.key().starts_with(prefix)
     }
 
-    /// The same with a cursor that keeps its block from one search to the next.
+    /// Returns the same with a cursor that keeps its block from one search to the next.
     pub fn find(
         &self,
         cursor: &mut Cursor<'_, Arc<dyn ReadAt>>,
@@ -312,7 +312,7 @@ impl Bundle {
         Ok(entry)
     }
 
-    /// The data file that holds an entry.
+    /// Returns the data file that holds an entry.
     pub(super) fn shard(&self, entry: &TensorEntry) -> Result<Arc<Shard>, BundleError> {
         let number = entry.raw.shard;
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
@@ -341,7 +341,7 @@ impl Bundle {
         Ok(shard)
     }
 
-    /// True if the index at the prefix was replaced since it was opened.
+    /// Returns true if the index at the prefix was replaced since it was opened.
     fn is_replaced(&self) -> bool {
         let now = self.files.open_anew(&index_path(&self.prefix));
         let (now, then) = (now.ok().and_then(|index| index.stamp()), self.index.stamp());
@@ -349,7 +349,7 @@ impl Bundle {
     }
 }
 
-/// The pieces that no tensor refers to.
+/// Returns the pieces that no tensor refers to.
 fn orphans(tensors: &[TensorEntry], pieces: &[Box<[u8]>]) -> Vec<BundleError> {
     let mut referred = HashSet::new();
     for tensor in tensors {

@@ -39,8 +39,8 @@ impl Read for TensorReader {
 }
 
 impl Bundle {
-    /// The bytes of a tensor of fixed element size, as a stream. Its memory is small whatever the
-    /// tensor is.
+    /// Returns the bytes of a tensor of fixed element size, as a stream. Its memory is small
+    /// whatever the tensor is.
     ///
     /// # Errors
     /// Everything that can be found without reading the data: an impossible shape or type, a wrong
@@ -77,7 +77,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// The bytes of a tensor of fixed element size.
+    /// Returns the bytes of a tensor of fixed element size.
     ///
     /// # Errors
     /// As [`Bundle::read_into`].

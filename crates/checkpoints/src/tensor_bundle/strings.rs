@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
         self.next.saturating_sub(self.place.offset).saturating_sub(ready)
     }
 
-    /// Bytes of the file that are not passed yet.
+    /// Returns the number of bytes of the file that are not passed yet.
     fn rest(&self) -> u64 {
         self.place.shard.len.saturating_sub(self.place.offset).saturating_sub(self.passed())
     }
@@ -70,13 +70,13 @@ impl<'a> Walk<'a> {
         Ok(self.some(1)?.first().copied().unwrap_or(0))
     }
 
-    /// A length; bits above the 64th are dropped, as in LevelDB.
+    /// Returns a length; bits above the 64th are dropped, as in LevelDB.
     fn length(&mut self) -> Result<u64, BundleError> {
         let length = varint::wrapping_from(|| self.byte())?;
         length.ok_or_else(|| BundleError::StringLength { name: self.entry.display() })
     }
 
-    /// The next `len` bytes, appended to `out` and to the checksum.
+    /// Returns the next `len` bytes, appended to `out` and to the checksum.
     fn bytes(
         &mut self,
         mut len: u64,
@@ -119,7 +119,8 @@ impl Bundle {
         self.elements(entry, DataType::String, each)
     }
 
-    /// The elements of a string tensor, in row-major order. Memory is what the strings take.
+    /// Returns the elements of a string tensor, in row-major order. Memory is what the strings
+    /// take.
     ///
     /// # Errors
     /// As [`Bundle::for_each_string`].

@@ -78,7 +78,7 @@ impl Switch {
         Ok(Self { prefix, name, before, count, appeared: Vec::new(), switched: false, _turn: turn })
     }
 
-    /// Number of data files of the new bundle: the wanted number, or one more.
+    /// Returns the number of data files of the new bundle: the wanted number, or one more.
     pub(super) fn count(&self) -> i32 {
         self.count
     }
@@ -159,7 +159,7 @@ fn io_error(path: &Path, source: io::Error) -> BundleError {
     BundleError::Io { path: path.to_owned(), source }
 }
 
-/// The data files of a prefix, of whatever bundle, and the count in the name of each.
+/// Returns the data files of a prefix, of whatever bundle, and the count in the name of each.
 fn data_files(prefix: &Path, name: &OsStr) -> io::Result<Vec<(PathBuf, i32)>> {
     let directory = prefix.parent().unwrap_or(prefix);
     let mut files = Vec::new();
@@ -176,7 +176,7 @@ fn data_files(prefix: &Path, name: &OsStr) -> io::Result<Vec<(PathBuf, i32)>> {
     Ok(files)
 }
 
-/// The count in `00000-of-00001`; `None` if it is no end of the name of a data file.
+/// Returns the count in `00000-of-00001`; `None` if it is no end of the name of a data file.
 fn count_in(end: &[u8]) -> Option<i32> {
     let (number, count) = str::from_utf8(end).ok()?.split_once("-of-")?;
     let digits = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());

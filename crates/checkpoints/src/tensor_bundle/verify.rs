@@ -65,26 +65,26 @@ impl std::fmt::Debug for VerifyOptions<'_> {
 }
 
 impl<'a> VerifyOptions<'a> {
-    /// The same with or without reading the data.
+    /// Returns the same with or without reading the data.
     #[must_use]
     pub fn with_data(self, verify_data: bool) -> Self {
         Self { verify_data, ..self }
     }
 
-    /// The same with a number of threads; 0 for as many as the machine has.
+    /// Returns the same with a number of threads; 0 for as many as the machine has.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// The same with a monitor, which hears of the bytes of data that are read and may stop reading:
-    /// the answer is incomplete then.
+    /// Returns the same with a monitor, which hears of the bytes of data that are read and may stop
+    /// reading: the answer is incomplete then.
     #[must_use]
     pub fn with_monitor(self, monitor: &'a ProgressMonitor) -> Self {
         Self { monitor: Some(monitor), ..self }
     }
 
-    /// True if reading was stopped.
+    /// Returns true if reading was stopped.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.monitor.is_some_and(ProgressMonitor::is_cancelled)
     }
@@ -129,7 +129,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Bytes that are read of it.
+    /// Returns the bytes that are read of it.
     fn read_bytes(&self) -> u64 {
         self.place.size.min(self.place.shard.len)
     }
@@ -371,7 +371,7 @@ impl<'a> Verification<'a> {
         self.options.advance(bytes);
     }
 
-    /// The errors, one a part, in the order of the files.
+    /// Returns the errors, one a part, in the order of the files.
     fn errors(self) -> impl Iterator<Item = BundleError> {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|(part, _)| *part);
@@ -408,7 +408,7 @@ fn compare(stored: &Stored) -> Result<(), BundleError> {
     check_crc(entry, crc)
 }
 
-/// True if a defect of a listing keeps tensors from being restored.
+/// Returns true if a defect of a listing keeps tensors from being restored.
 fn is_loss(defect: &BundleError) -> bool {
     use crate::table::TableDefect;
     match defect {

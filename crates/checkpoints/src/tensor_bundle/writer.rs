@@ -63,25 +63,25 @@ impl Default for BundleOptions {
 }
 
 impl BundleOptions {
-    /// The same with another number of data files.
+    /// Returns the same with another number of data files.
     #[must_use]
     pub fn with_shards(self, shards: u16) -> Self {
         Self { shards: shards.max(1), ..self }
     }
 
-    /// The same with another alignment, in bytes.
+    /// Returns the same with another alignment, in bytes.
     #[must_use]
     pub fn with_alignment(self, alignment: u32) -> Self {
         Self { alignment: alignment.max(1), ..self }
     }
 
-    /// The same, taken to the disk as `durability` says.
+    /// Returns the same, taken to the disk as `durability` says.
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The same with other versions in the header.
+    /// Returns the same with other versions in the header.
     #[must_use]
     pub fn with_versions(self, versions: VersionDef) -> Self {
         Self { versions, ..self }
@@ -194,7 +194,7 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// A file in the making; all files of a bundle are partial files of its index.
+    /// Returns a file in the making; all files of a bundle are partial files of its index.
     fn new_file(&self) -> Result<Replacement, BundleError> {
         Ok(match self.shards.first() {
             Some(shard) => shard.file.another()?,
@@ -609,8 +609,8 @@ impl Drop for TensorWriter<'_> {
     }
 }
 
-/// The parts of a dimension of `size` elements, as evenly as `parts` of them allow; for writers of
-/// partitioned tensors.
+/// Returns the parts of a dimension of `size` elements, as evenly as `parts` of them allow; for
+/// writers of partitioned tensors.
 #[must_use]
 pub fn even_extents(size: i64, parts: i64) -> Vec<Extent> {
     let parts = parts.clamp(1, size.max(1));

@@ -72,7 +72,7 @@ const UNITS: [(&str, u64); 7] = [
     ("GB", 1_000_000_000),
 ];
 
-/// A number of bytes, 1 or more.
+/// Returns a number of bytes, 1 or more.
 fn parse_bytes(text: &str) -> Result<u64, String> {
     let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
     let (number, unit) = unit.unwrap_or((text, 1));

@@ -122,7 +122,7 @@ pub(crate) struct PluginArguments {
     pub(crate) supervised: Option<usize>,
 }
 
-/// A time limit in seconds, a day at most.
+/// Returns a time limit in seconds, a day at most.
 fn seconds(text: &str) -> Result<u64, String> {
     let number = whole_number(text)?;
     (1..=86_400).contains(&number).then_some(number).ok_or_else(|| "expected 1 to 86400".to_owned())

@@ -234,7 +234,7 @@ mod tests {
     /// The hello of an interpreter that reads StableHLO up to 1.22.0, in the words of a shell.
     const HELLO: &str = r"printf '\0\6\0\0\0\0\0\0\0001.22.0'";
 
-    /// A bridge whose interpreter is a shell script.
+    /// Returns a bridge whose interpreter is a shell script.
     fn bridge(folder: &tempfile::TempDir, script: &str) -> PythonBridge {
         let path = folder.path().join("interpreter");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -56,7 +56,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<ExitS
     Ok(if exceeded || wrong_step { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Description of a change, for people.
+/// Returns the description of a change, for people.
 fn label(change: &Change) -> &'static str {
     match change.deprecation {
         Some(Deprecation::Announced) => "will be deprecated",

@@ -25,8 +25,8 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// The command with the words that its values are made of, which the parser itself does not insist
-/// on: it says more about one that is wrong.
+/// Returns the command with the words that its values are made of, which the parser itself does not
+/// insist on: it says more about one that is wrong.
 fn with_words(mut command: Command) -> Command {
     let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     let behaviours: Vec<&str> = plugin_behaviours::demands().map(|(name, _)| name).collect();
@@ -77,14 +77,14 @@ fn with_words(mut command: Command) -> Command {
     command
 }
 
-/// The frameworks that `plugin check --for` is asked about.
+/// Returns the frameworks that `plugin check --for` is asked about.
 fn frameworks() -> Vec<&'static str> {
     let names = Framework::names().chain(Framework::torch_xla_names());
     // Leaked once: a process prints one script.
     names.map(|name| &*name.leak()).chain(["all"]).collect()
 }
 
-/// The releases of a framework, and the words for several of them.
+/// Returns the releases of a framework, and the words for several of them.
 fn releases<E>(
     all: Result<Vec<Consumer>, E>,
     name: impl Fn(&Consumer) -> Option<&str>,
@@ -95,8 +95,8 @@ fn releases<E>(
     names.chain(["all", "latest"]).collect()
 }
 
-/// The command, where the option of a subcommand has these words, or its only argument: one that is
-/// changed comes behind the others. As it was, if there is none.
+/// Returns the command, where the option of a subcommand has these words, or its only argument: one
+/// that is changed comes behind the others. As it was, if there is none.
 fn completed(command: Command, path: &[&str], argument: &str, words: &[&'static str]) -> Command {
     let Some((first, rest)) = path.split_first() else {
         let has = command.get_arguments().any(|one| one.get_id() == argument);

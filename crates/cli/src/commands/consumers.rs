@@ -32,19 +32,19 @@ pub(crate) struct Several {
 }
 
 impl Several {
-    /// True if several releases of some framework are asked about.
+    /// Returns true if several releases of some framework are asked about.
     pub(crate) const fn any(self) -> bool {
         self.tensorflow || self.jax
     }
 
-    /// True if several releases are asked about for artifacts of this kind.
+    /// Returns true if several releases are asked about for artifacts of this kind.
     pub(crate) fn of(self, kind: Option<Kind>) -> bool {
         let is_of_jax = matches!(kind, Some(Kind::JaxExport | Kind::StableHlo));
         if is_of_jax { self.jax } else { self.tensorflow }
     }
 }
 
-/// The consumers that the arguments name.
+/// Returns the consumers that the arguments name.
 pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure> {
     let mut all = Vec::new();
     for text in &arguments.tensorflow {
@@ -99,19 +99,19 @@ pub(crate) fn check_configured(effective: &Effective) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The releases of TensorFlow that a text names.
+/// Returns the releases of TensorFlow that a text names.
 fn tensorflow(text: &str) -> Result<Vec<Consumer>, Failure> {
     let text = without_name(text, &["tensorflow", "tf"]);
     Consumer::releases(text)
         .map_err(|error| advice(text).into_iter().fold(Failure::of(error), Failure::with_hint))
 }
 
-/// The releases of jaxlib that a text names.
+/// Returns the releases of jaxlib that a text names.
 fn jaxlib(text: &str) -> Result<Vec<Consumer>, Failure> {
     Consumer::jax_releases(without_name(text, &["jaxlib", "jax"])).map_err(Failure::of)
 }
 
-/// The release of `NAME-RELEASE` and `NAME==RELEASE`, as packages are written.
+/// Returns the release of `NAME-RELEASE` and `NAME==RELEASE`, as packages are written.
 fn without_name<'t>(text: &'t str, names: &[&str]) -> &'t str {
     let behind = |name: &&str| {
         let rest = text.strip_prefix(*name)?;
@@ -120,7 +120,7 @@ fn without_name<'t>(text: &'t str, names: &[&str]) -> &'t str {
     names.iter().find_map(behind).unwrap_or(text)
 }
 
-/// The advice for a text that names no release of TensorFlow.
+/// Returns the advice for a text that names no release of TensorFlow.
 fn advice(text: &str) -> Option<String> {
     let newest = Consumer::newest().release()?.to_owned();
     let above = text.strip_prefix(">=").or_else(|| text.strip_suffix(".."));
@@ -134,13 +134,13 @@ fn advice(text: &str) -> Option<String> {
     })
 }
 
-/// The numbers of a release before its patch.
+/// Returns the numbers of a release before its patch.
 fn number(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))
 }
 
-/// The releases of jaxlib that are named.
+/// Returns the releases of jaxlib that are named.
 fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
     let mut all = Vec::new();
     for text in texts {
@@ -151,20 +151,20 @@ fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
     Ok(all)
 }
 
-/// True if an option of releases names several.
+/// Returns true if an option of releases names several.
 fn are_several(texts: &[String]) -> bool {
     let is_range = |text: &str| text.contains("..") || text.starts_with(">=");
     texts.len() > 1 || texts.iter().any(|text| text == "all" || is_range(text))
 }
 
-/// The numbers of a release, so that 2.9 comes before 2.12.
+/// Returns the numbers of a release, so that 2.9 comes before 2.12.
 fn order(consumer: &Consumer) -> Vec<u32> {
     let release = consumer.jaxlib().or(consumer.release());
     let numbers = release.unwrap_or_default().split('.');
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The operations that the consumer has besides those of its release.
+/// Returns the operations that the consumer has besides those of its release.
 fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Failure> {
     let mut operations = Vec::new();
     for path in &arguments.ops {
@@ -186,7 +186,7 @@ fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Fa
     Ok(operations)
 }
 
-/// The file of the SavedModel that is there, if one is.
+/// Returns the file of the SavedModel that is there, if one is.
 fn saved_model(path: &Path) -> Option<PathBuf> {
     const FILE: &str = "saved_model.pb";
     if path.is_dir() {

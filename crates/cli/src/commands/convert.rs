@@ -65,7 +65,7 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Format of standard output, if that is the target.
+/// Returns the format of standard output, if that is the target.
 fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, Failure> {
     let form = streams::form("--to-kind", arguments.to_kind.as_deref())?;
     match (streams::is_output(to), form) {
@@ -80,7 +80,7 @@ fn output_form(arguments: &ConvertArguments, to: &Path) -> Result<Option<Form>, 
     }
 }
 
-/// Target of the tensors.
+/// Returns the target of the tensors.
 fn target(
     arguments: &ConvertArguments,
     storage: &Storage,

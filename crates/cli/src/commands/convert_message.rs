@@ -64,7 +64,7 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Name of the type of a bare message, and its bytes for this version.
+/// Returns the name of the type of a bare message, and its bytes for this version.
 fn bare(
     message: MessageType,
     bytes: Vec<u8>,
@@ -76,7 +76,7 @@ fn bare(
     Ok((message.name().to_owned(), written.to_vec()))
 }
 
-/// The same of a value that names its type.
+/// Returns the same of a value that names its type.
 fn serialized(
     bytes: Vec<u8>,
     options: &DeserializeOptions,
@@ -107,7 +107,8 @@ fn unread(error: &DecodeError) -> Failure {
     Failure::new(error)
 }
 
-/// Failure for a value that a version cannot express: status 1, since another version may.
+/// Returns the failure for a value that a version cannot express: status 1, since another version
+/// may.
 fn inexpressible(error: &EncodeError) -> Failure {
     match error {
         EncodeError::UnsupportedAtVersion { .. } | EncodeError::NotSerializable { .. } => {

@@ -112,8 +112,8 @@ fn version(text: &str) -> Result<StableHloVersion, Failure> {
     })
 }
 
-/// Failure for a program that is not written, with status 1 where the target version cannot express
-/// it.
+/// Returns the failure for a program that is not written, with status 1 where the target version
+/// cannot express it.
 fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
     match error {
         StableHloError::Inexpressible { .. } | StableHloError::TargetTooOld { .. } => {
@@ -131,7 +131,7 @@ fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
     }
 }
 
-/// The releases of jaxlib that read a program.
+/// Returns the releases of jaxlib that read a program.
 fn readers(program: &[u8]) -> Result<Vec<String>, Failure> {
     let artifact = check::reader(program, Some(Kind::StableHlo)).map_err(Failure::of)?;
     let found = artifact.inspect().map_err(|reason| Failure::new(&reason.message))?;

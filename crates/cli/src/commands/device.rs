@@ -19,7 +19,7 @@ pub(crate) enum OpenDevice {
 }
 
 impl OpenDevice {
-    /// Name of the platform as the plug-in gives it.
+    /// Returns the name of the platform as the plug-in gives it.
     pub(crate) fn platform_name(&self) -> String {
         match self {
             Self::StreamExecutor(plugin, _) => plugin.platform().name().to_owned(),
@@ -68,7 +68,7 @@ pub(crate) fn open_client(
     created.map_err(plugin_opening::failure)?.map_err(failure)
 }
 
-/// The default memory of the device of that ordinal among those that this process can use.
+/// Returns the default memory of the device of that ordinal among those that this process can use.
 fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure> {
     let devices = client.addressable_devices().map_err(failure)?;
     let Some(device) = devices.get(ordinal) else {
@@ -81,7 +81,7 @@ fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure>
     MemorySpace::of(device).map_err(failure)
 }
 
-/// An error of the host of PJRT plug-ins: a refused plug-in is an answer, everything else a
+/// Returns an error of the host of PJRT plug-ins: a refused plug-in is an answer, everything else a
 /// failure.
 pub(crate) fn failure(error: PjrtError) -> Failure {
     match error {

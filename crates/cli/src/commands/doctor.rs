@@ -90,7 +90,7 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<ExitSta
     Ok(status)
 }
 
-/// The report that a form is; `None` for text and JSON, which are written as they come.
+/// Returns the report that a form is; `None` for text and JSON, which are written as they come.
 const fn report_of(format: DoctorFormat) -> Option<Format> {
     match format {
         DoctorFormat::Text | DoctorFormat::Json => None,
@@ -105,7 +105,7 @@ const fn report_of(format: DoctorFormat) -> Option<Format> {
 
 type Read = Result<Vec<Environment>, ReadError>;
 
-/// The environments that are named, and the artifacts.
+/// Returns the environments that are named, and the artifacts.
 fn inputs(arguments: &DoctorArguments) -> Result<(Vec<Read>, Vec<PathBuf>), Failure> {
     let mut artifacts = arguments.artifacts.clone();
     let mut read = Vec::new();
@@ -124,7 +124,7 @@ fn inputs(arguments: &DoctorArguments) -> Result<(Vec<Read>, Vec<PathBuf>), Fail
     Ok((read, artifacts))
 }
 
-/// The environment of the caller.
+/// Returns the environment of the caller.
 fn own() -> Result<PathBuf, Failure> {
     let named = ["VIRTUAL_ENV", "CONDA_PREFIX"];
     let active =
@@ -154,7 +154,7 @@ fn status_of(diagnosis: &Diagnosis) -> ExitStatus {
     }
 }
 
-/// A line with the colour of the word that it begins with, and its rule in the background.
+/// Returns a line with the colour of the word that it begins with, and its rule in the background.
 fn coloured(line: &str) -> String {
     let words = [("  ok ", GOOD), ("  problem ", BAD), ("  warning ", WARN), ("  unknown ", WARN)];
     let Some((rest, style, word)) = words
@@ -170,7 +170,7 @@ fn coloured(line: &str) -> String {
     format!("  {style}{word}{style:#} {rest}")
 }
 
-/// The verdicts of `check` on artifacts, for the TensorFlow and the jaxlib that were found.
+/// Returns the verdicts of `check` on artifacts, for the TensorFlow and the jaxlib that were found.
 fn judge_artifacts(
     environment: &Environment,
     artifacts: &[PathBuf],

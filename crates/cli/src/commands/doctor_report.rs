@@ -8,7 +8,7 @@ use crate::commands::environment_rules;
 /// The page of the rules; a rule is a heading in it.
 const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/doctor.md");
 
-/// A report without environments.
+/// Returns a report without environments.
 pub(super) fn report() -> Report {
     let tool = Tool::new("serdes", env!("CARGO_PKG_VERSION")).at(env!("CARGO_PKG_REPOSITORY"));
     let mut rules: Vec<Rule> = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn report() -> Report {
     Report::new(tool).with_rules(rules)
 }
 
-/// An environment with its problems and warnings, and what could not be judged in it.
+/// Returns an environment with its problems and warnings, and what could not be judged in it.
 pub(super) fn artifact(diagnosis: &Diagnosis) -> Artifact {
     let problems = diagnosis.problems.iter().map(|problem| {
         let mut message = problem.message.clone();

@@ -17,12 +17,13 @@ pub(super) struct EnvironmentRule {
     remedy: &'static str,
 }
 
-/// The rule of environments with this id; where a warning has the id of a problem, the problem.
+/// Returns the rule of environments with this id; where a warning has the id of a problem, the
+/// problem.
 pub(super) fn named(id: &str) -> Option<EnvironmentRule> {
     all().find(|rule| rule.id == id)
 }
 
-/// Every rule of environments: problems, then warnings.
+/// Returns every rule of environments: problems, then warnings.
 pub(super) fn all() -> impl Iterator<Item = EnvironmentRule> {
     let problems = Rule::ALL.iter().map(|rule| EnvironmentRule {
         id: rule.id(),
@@ -42,12 +43,12 @@ pub(super) fn all() -> impl Iterator<Item = EnvironmentRule> {
 }
 
 impl EnvironmentRule {
-    /// The id.
+    /// Returns the id.
     pub(super) fn id(&self) -> &'static str {
         self.id
     }
 
-    /// The rule as reports have it.
+    /// Returns the rule as reports have it.
     pub(super) fn for_reports(&self) -> report::Rule {
         let summary = self.meaning.split(['.', ':']).next().unwrap_or_default();
         let rule = report::Rule::new(self.id, format!("{summary}."))

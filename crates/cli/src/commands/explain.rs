@@ -57,7 +57,8 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// An error for a name of nothing, with the behaviour that was probably meant where no rule was.
+/// Returns an error for a name of nothing, with the behaviour that was probably meant where no rule
+/// was.
 fn unknown(error: UnknownRule) -> Failure {
     let of_environments: Vec<&str> = environment_rules::all().map(|rule| rule.id()).collect();
     let named = plugin_behaviours::demands().map(|(behaviour, _)| behaviour).chain(of_environments);

@@ -6,7 +6,7 @@ use serdes_tensors as tensor_io;
 
 use crate::{commands::plugin_opening, failure::Failure, startup::INPUT};
 
-/// An error of the container: too new is an answer, everything else a failure.
+/// Returns an error of the container: too new is an answer, everything else a failure.
 pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
     // Standard input has no name to look for.
     let error = error.without_path(Path::new(INPUT));
@@ -24,7 +24,7 @@ pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
     }
 }
 
-/// An error of a source or a target of tensors.
+/// Returns an error of a source or a target of tensors.
 pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
     match error {
         tensor_io::Error::DeviceState(error) => device_state(*error),

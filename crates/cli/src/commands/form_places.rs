@@ -18,8 +18,8 @@ pub(crate) struct FormPlaces {
 }
 
 impl FormPlaces {
-    /// The places that the values of `--format` and `--output` name, of these forms; without any
-    /// it is `text`, or `json` with `--json`.
+    /// Returns the places that the values of `--format` and `--output` name, of these forms;
+    /// without any it is `text`, or `json` with `--json`.
     ///
     /// # Errors
     /// If a form is not known, or two of them go to one place.
@@ -69,7 +69,7 @@ impl FormPlaces {
     }
 }
 
-/// The form of this name.
+/// Returns the form of this name.
 fn form(name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
     if let Some(form) = known.iter().find(|form| **form == name) {
         return Ok(form);
@@ -84,7 +84,7 @@ fn form(name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
     })
 }
 
-/// A file that two forms go to.
+/// Returns a file that two forms go to.
 fn twice<'f>(files: &'f [(&'static str, PathBuf)]) -> Option<&'f Path> {
     let is_again = |(number, (_, file)): &(usize, &(&str, PathBuf))| {
         files.iter().skip(number + 1).any(|(_, other)| other == file)

@@ -23,8 +23,9 @@ const PREFIXES: [(&str, &str); 8] = [
     ("torch-xla-", "torch_xla-"),
 ];
 
-/// The frameworks of these names; `all` are the releases of jaxlib, `jaxlib-0.8..` those from a
-/// release on, and `jax==0.9.1` is the jaxlib of that number. Those of torch_xla are named alike.
+/// Returns the frameworks of these names; `all` are the releases of jaxlib, `jaxlib-0.8..` those
+/// from a release on, and `jax==0.9.1` is the jaxlib of that number. Those of torch_xla are named
+/// alike.
 pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
     let mut found = Vec::new();
     for name in names {
@@ -48,7 +49,7 @@ fn named(name: &str) -> Result<Vec<Framework>, Failure> {
     release(family, number).map(|one| vec![one]).ok_or_else(|| unknown(name))
 }
 
-/// The names of all releases.
+/// Returns the names of all releases.
 fn known() -> impl Iterator<Item = String> {
     Framework::names().chain(Framework::torch_xla_names())
 }
@@ -57,15 +58,16 @@ fn number_of(name: &str, family: &str) -> Option<Version> {
     Version::from_str(name.strip_prefix(family)?).ok()
 }
 
-/// The release of a number, however it is written: 2.9 is 2.9.0.
+/// Returns the release of a number, however it is written: 2.9 is 2.9.0.
 fn release(family: &str, number: &str) -> Option<Framework> {
     let number = Version::from_str(number).ok()?;
     let name = known().find(|name| number_of(name, family).as_ref() == Some(&number))?;
     Framework::named(&name)
 }
 
-/// The releases from one to another, both included; an end that is left out is open, and `0.9` as
-/// the last one includes 0.9.2. `None` where a number is none, or no release is between them.
+/// Returns the releases from one to another, both included; an end that is left out is open, and
+/// `0.9` as the last one includes 0.9.2. `None` where a number is none, or no release is between
+/// them.
 fn range(family: &str, from: &str, to: &str) -> Option<Vec<Framework>> {
     let bound = |text: &str| match text {
         "" => Ok(None),

@@ -184,8 +184,8 @@ fn show_list(list: &CheckpointList, terminal: &mut Terminal) -> Result<(), Failu
     }
 }
 
-/// A time in seconds since 1970 as a day and a time of it, behind a space; the number itself, if it is
-/// none that a calendar has.
+/// Returns a time in seconds since 1970 as a day and a time of it, behind a space; the number
+/// itself, if it is none that a calendar has.
 fn day(seconds: &str) -> String {
     let whole = seconds.parse::<f64>().ok().filter(|number| number.is_finite());
     let time = whole.and_then(|number| DateTime::from_timestamp(number as i64, 0));

@@ -112,7 +112,7 @@ fn show_signature(
     terminal.line(format!("      method: {}", text(&signature.method_name)).trim_end())
 }
 
-/// A text as it is shown; nothing for an empty one.
+/// Returns a text as it is shown; nothing for an empty one.
 fn text(text: &str) -> String {
     if text.is_empty() { String::new() } else { shown(text).to_string() }
 }
@@ -131,7 +131,7 @@ fn show_function(function: &FunctionInterface, terminal: &mut Terminal) -> Resul
     Ok(())
 }
 
-/// A shape as TensorFlow's command writes it.
+/// Returns a shape as TensorFlow's command writes it.
 fn tuple(tensor: &SignatureTensor) -> String {
     let Some(shape) = &tensor.shape else { return "unknown_rank".to_owned() };
     let sizes: Vec<String> = shape.iter().map(i64::to_string).collect();

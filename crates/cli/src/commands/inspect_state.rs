@@ -58,7 +58,7 @@ fn show_builds(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), F
     }
 }
 
-/// The builds that have all of these versions, by their day where each number is known.
+/// Returns the builds that have all of these versions, by their day where each number is known.
 fn readers(needs: &[(&Numbered, i32)]) -> String {
     let versions: Vec<String> =
         needs.iter().map(|(line, number)| format!("{} {number}", line.title)).collect();
@@ -81,12 +81,12 @@ impl Numbered {
         Self { title, line: registry().line(L::NAME) }
     }
 
-    /// The day on which a number came; `None` if this build does not know the number.
+    /// Returns the day on which a number came; `None` if this build does not know the number.
     fn day(&self, number: i32) -> Option<Date> {
         Some(self.line?.entry(number)?.introduced)
     }
 
-    /// A number with its day.
+    /// Returns a number with its day.
     fn dated(&self, number: i32) -> String {
         match self.day(number) {
             Some(day) => format!("{} {number} of {day}", self.title),
@@ -117,7 +117,7 @@ fn show_owners(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Fail
     Ok(())
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 fn beginning(text: &str) -> Cow<'_, str> {
     const SHOWN: usize = 100;
     if text.chars().nth(SHOWN).is_none() {

@@ -8,13 +8,13 @@ use serdes_tensors::storage::Storage;
 
 use crate::{failure::Failure, terminal::shown_path};
 
-/// The file system, object storage and the web, for one command. The waits for them end when the
-/// monitor is cancelled.
+/// Returns the file system, object storage and the web, for one command. The waits for them end
+/// when the monitor is cancelled.
 pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
     Storage::anywhere().with_monitor(monitor)
 }
 
-/// An error if a file is to be used past the page cache and is at an address.
+/// Returns an error if a file is to be used past the page cache and is at an address.
 pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
     match Storage::anywhere().system_path(path) {
         Ok(Some(_)) => Ok(()),
@@ -23,13 +23,14 @@ pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Path in the file system; `None` for an address of something else, and for an invalid one.
+/// Returns the path in the file system; `None` for an address of something else, and for an invalid
+/// one.
 pub(crate) fn in_file_system(path: &Path) -> Option<PathBuf> {
     Storage::anywhere().system_path(path).ok().flatten().map(std::borrow::Cow::into_owned)
 }
 
-/// An error if a server that runs has its state where a file is to be written: its next save would
-/// replace the file.
+/// Returns an error if a server that runs has its state where a file is to be written: its next
+/// save would replace the file.
 pub(crate) fn refuse_served(path: &Path) -> Result<(), Failure> {
     let Some(holder) = in_file_system(path).as_deref().and_then(StateHolder::of) else {
         return Ok(());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::terminal::shown;
 
-/// A name as code, in a table as well.
+/// Returns a name as code, in a table as well.
 pub(super) fn code(text: &str) -> String {
     // In the element of HTML, where no letter ends the code but those that are escaped.
     format!("<code>{}</code>", plain(text))

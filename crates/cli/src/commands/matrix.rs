@@ -92,7 +92,8 @@ fn jaxlib() -> Table {
     }
 }
 
-/// The versions of the protocol and of IFRT SerDes that the client of a proxy in a release offers.
+/// Returns the versions of the protocol and of IFRT SerDes that the client of a proxy in a release
+/// offers.
 fn proxy(release: &str) -> [String; 2] {
     let row = serdes_releases::jaxlib().releases.iter().find(|row| row.version == release);
     let Some(client) = row.and_then(|row| row.proxy.as_ref()) else { return Default::default() };
@@ -103,7 +104,8 @@ fn proxy(release: &str) -> [String; 2] {
     })
 }
 
-/// The word for a plug-in of a release's number: a jaxlib from 0.5.3 on drops one of another.
+/// Returns the word for a plug-in of a release's number: a jaxlib from 0.5.3 on drops one of
+/// another.
 fn plugin(package: &str, release: &str) -> String {
     let Ok(version) = release.parse::<Version>() else { return String::new() };
     let is_known = Releases::known().versions(package).any(|known| *known == version);
@@ -145,7 +147,7 @@ fn tensorflow() -> Result<Table, Failure> {
     })
 }
 
-/// One object a row, with the name of its table; what is not known is null.
+/// Returns one object a row, with the name of its table; what is not known is null.
 fn json(tables: &[Table], terminal: &mut Terminal) -> Result<(), Failure> {
     for table in tables {
         for row in &table.rows {
@@ -201,7 +203,7 @@ fn cells<'c>(tag: &str, cells: impl Iterator<Item = &'c str>) -> String {
     })
 }
 
-/// A page of its own; the cells are words of this build, and have nothing to escape.
+/// Returns a page of its own; the cells are words of this build, and have nothing to escape.
 fn html(tables: &[Table]) -> String {
     let mut page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Releases</title></head><body>\n".to_owned();
     for table in tables {

@@ -3,8 +3,8 @@
 /// Length in letters up to which names are compared: a longer one is no misspelling.
 const LONGEST: usize = 80;
 
-/// The one of these names that is nearest to what was found, if one is near: case, underscores and
-/// hyphens do not count, and a quarter of its letters may be wrong.
+/// Returns the one of these names that is nearest to what was found, if one is near: case,
+/// underscores and hyphens do not count, and a quarter of its letters may be wrong.
 pub(crate) fn nearest<'n>(
     found: &str,
     names: impl IntoIterator<Item = &'n str>,

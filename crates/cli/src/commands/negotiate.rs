@@ -74,7 +74,7 @@ pub(crate) fn run(
     }
 }
 
-/// True if the server refuses the token, or wants one.
+/// Returns true if the server refuses the token, or wants one.
 fn is_unauthenticated(error: &ProxyError) -> bool {
     matches!(error, ProxyError::Status(status) if status.code() == StatusCode::Unauthenticated)
 }
@@ -150,7 +150,7 @@ pub(super) fn read_tokens(path: &Path) -> Result<Vec<u8>, Failure> {
     small_file::read(path, "a list of tokens, a line each, at most 1048576 bytes", 1 << 20)
 }
 
-/// The first token of a file with a token a line.
+/// Returns the first token of a file with a token a line.
 fn first_token(path: &Path) -> Result<String, Failure> {
     let bytes = read_tokens(path)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -161,12 +161,12 @@ fn first_token(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// An error of the proxy with the exit status that it means.
+/// Returns an error of the proxy with the exit status that it means.
 pub(super) fn failure(error: &ProxyError) -> Failure {
     if error.is_refusal() { Failure::no(error) } else { Failure::new(error) }
 }
 
-/// The ranges of the command line.
+/// Returns the ranges of the command line.
 pub(super) fn ranges(arguments: &RangeArguments) -> Result<Ranges, Failure> {
     let mut ranges = Ranges::supported();
     if let Some(text) = &arguments.protocol {

@@ -25,7 +25,7 @@ pub(super) struct ServerOffer {
 }
 
 impl ServerOffer {
-    /// The offer of the server at the other end.
+    /// Returns the offer of the server at the other end.
     pub(super) fn of(client: &Client) -> Self {
         let devices = client.devices().iter();
         let mut memories: Vec<String> =
@@ -99,7 +99,7 @@ impl ServerOffer {
     }
 }
 
-/// The newest StableHLO that the plug-in reads, as three numbers or as text.
+/// Returns the newest StableHLO that the plug-in reads, as three numbers or as text.
 fn stablehlo(attributes: &AttributeMap) -> Option<StableHloVersion> {
     match attributes.get("stablehlo_current_version").ok()? {
         AttributeValue::Int64List(numbers) => {

@@ -33,7 +33,7 @@ pub(crate) fn run(
 /// Name of the newest release, as for `serdes check`.
 const LATEST: &str = "latest";
 
-/// The operations of a release.
+/// Returns the operations of a release.
 fn registry(release: &str) -> Result<Registry, Failure> {
     let newest = Registry::releases().last().filter(|_| release == LATEST);
     Registry::tensorflow(newest.unwrap_or(release)).map_err(Failure::new)

@@ -140,8 +140,8 @@ pub(crate) fn run(
     Ok(status(&answer, asks_which))
 }
 
-/// The worst of what is said. A question about all releases asks which of them fit: a no means that
-/// none does.
+/// Returns the worst of what is said. A question about all releases asks which of them fit: a no
+/// means that none does.
 fn status(answer: &Answer, asks_which: bool) -> ExitStatus {
     let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
     let accepted =
@@ -189,7 +189,7 @@ fn compare(installed: &InstalledPlugin, fit: &mut FrameworkFit) {
     ));
 }
 
-/// Answer from the file alone.
+/// Returns the answer from the file alone.
 fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
     Answer {
         path: path.to_string_lossy().into_owned(),
@@ -202,7 +202,8 @@ fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
     }
 }
 
-/// The answer of the plug-in, asked in this process or, unless that is wanted, in one of its own.
+/// Returns the answer of the plug-in, asked in this process or, unless that is wanted, in one of
+/// its own.
 fn asked(
     path: &Path,
     options: Vec<(String, Value)>,
@@ -241,7 +242,7 @@ fn asked(
     }
 }
 
-/// An answer of which nothing is known but that it is no.
+/// Returns an answer of which nothing is known but that it is no.
 fn refused(path: &Path) -> Answer {
     Answer {
         path: path.to_string_lossy().into_owned(),
@@ -284,7 +285,7 @@ fn ask(
 /// Prefix of the oldest minor whose sizes a plug-in accepts.
 const SINCE: &str = "since ";
 
-/// The rule by which a plug-in judges sizes, as the answer names it.
+/// Returns the rule by which a plug-in judges sizes, as the answer names it.
 fn size_rule(version: &PluginVersion) -> String {
     match version.size_rule() {
         SizeRule::AtLeast => "at_least".to_owned(),
@@ -328,7 +329,7 @@ fn of_value(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Version facts from an answer that decide if a framework fits.
+/// Returns the version facts from an answer that decide if a framework fits.
 fn version_of(answer: &Answer) -> Option<PluginVersion> {
     let minor = Minor::parse(answer.pjrt_version.as_deref()?)?;
     let rule = match answer.size_rule.as_deref().unwrap_or_default() {

@@ -93,7 +93,7 @@ fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<ExitSta
     }
 }
 
-/// A report as an object.
+/// Returns a report as an object.
 fn report_object(plugin: &str, report: &Report, accepted: bool, reasons: &[String]) -> Value {
     let sizes = report.struct_sizes.iter();
     let sizes: Map<String, Value> =

@@ -9,12 +9,12 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// The behaviours of both suites, and what each demands.
+/// Returns the behaviours of both suites, and what each demands.
 pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     conformance::demands().chain(serdes_pjrt::conformance::demands())
 }
 
-/// The guidance on a behaviour of either suite.
+/// Returns the guidance on a behaviour of either suite.
 pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
     conformance::guidance(behaviour).or_else(|| serdes_pjrt::conformance::guidance(behaviour))
 }
@@ -52,7 +52,7 @@ pub(crate) fn explain(
     terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
 }
 
-/// The results of a behaviour of a class that `plugin verify` counts as failures.
+/// Returns the results of a behaviour of a class that `plugin verify` counts as failures.
 fn result(class: Class) -> &'static str {
     match class {
         Class::Required => {

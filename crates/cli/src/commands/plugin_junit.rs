@@ -98,7 +98,7 @@ fn case(tried: &Tried, xml: &mut Writer<&mut Vec<u8>>) -> io::Result<()> {
     Ok(())
 }
 
-/// A text without what XML has no way to say.
+/// Returns a text without what XML has no way to say.
 fn text(words: &str) -> String {
     shown(words).to_string()
 }

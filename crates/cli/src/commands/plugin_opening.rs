@@ -11,7 +11,7 @@ use crate::{arguments::PluginArguments, failure::Failure, terminal::Terminal};
 /// to initialise.
 pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
-/// True if this process was started to load the plug-in for another one.
+/// Returns true if this process was started to load the plug-in for another one.
 pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     if arguments.supervised.is_some() {
         terminal.be_supervised();
@@ -20,13 +20,13 @@ pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal
     arguments.supervised.is_some()
 }
 
-/// True if this process loads the plug-in: because it was started for that, because the user asked
-/// for it, or because nothing is loaded.
+/// Returns true if this process loads the plug-in: because it was started for that, because the
+/// user asked for it, or because nothing is loaded.
 pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
 }
 
-/// True for the description of the embedded plug-in, which is no foreign code.
+/// Returns true for the description of the embedded plug-in, which is no foreign code.
 pub(crate) fn is_embedded(plugin: &str) -> bool {
     plugin == "host" || plugin.starts_with("host:")
 }
@@ -56,14 +56,14 @@ pub(crate) fn try_open(
     PluginOptions::new().with_layout(layout).with_time_limit(limit).open(plugin)
 }
 
-/// An error of the host with the exit status that it means.
+/// Returns an error of the host with the exit status that it means.
 pub(crate) fn failure(error: Error) -> Failure {
     let may_be_named = matches!(&error, Error::Refused(report) if report.layout_may_be_named);
     let failure = if is_answer(&error) { Failure::no(error) } else { Failure::of(error) };
     if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
 }
 
-/// True if the error says that the plug-in is refused.
+/// Returns true if the error says that the plug-in is refused.
 pub(crate) fn is_answer(error: &Error) -> bool {
     matches!(error, Error::Refused(_) | Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })
 }

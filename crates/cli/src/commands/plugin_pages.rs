@@ -41,7 +41,7 @@ struct Comment {
     failed: Vec<Row>,
 }
 
-/// A page of HTML that needs nothing else.
+/// Returns a page of HTML that needs nothing else.
 pub(super) fn html(plugin: &str, tally: &Tally) -> io::Result<String> {
     let page = Page {
         plugin: harmless(plugin),

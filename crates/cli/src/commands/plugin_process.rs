@@ -128,7 +128,7 @@ fn end(child: &mut Child, at_once: bool) -> std::io::Result<process::ExitStatus>
     child.wait()
 }
 
-/// Description of the end of a plug-in's process.
+/// Returns the description of the end of a plug-in's process.
 pub(crate) fn describe(status: process::ExitStatus) -> String {
     if status.success() {
         "it ended the process that had loaded it, with exit status 0".to_owned()

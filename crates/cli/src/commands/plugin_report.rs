@@ -27,7 +27,7 @@ enum Form {
 const FORMS: [&str; 5] = ["text", "json", "junit", "markdown", "html"];
 
 impl Form {
-    /// The form of one of these names.
+    /// Returns the form of one of these names.
     fn named(name: &str) -> Self {
         match name {
             "json" => Self::Json,
@@ -47,7 +47,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// The outputs that the arguments name; the terminal is set to the form of lines.
+    /// Returns the outputs that the arguments name; the terminal is set to the form of lines.
     pub(super) fn of(
         arguments: &VerifyArguments,
         terminal: &mut Terminal,
@@ -62,7 +62,7 @@ impl Outputs {
         Ok(Self { standard, files: files.collect() })
     }
 
-    /// True if each outcome is printed as it comes.
+    /// Returns true if each outcome is printed as it comes.
     pub(super) fn prints(&self) -> bool {
         matches!(self.standard, Some(Form::Text | Form::Json))
     }

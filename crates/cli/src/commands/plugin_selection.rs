@@ -12,7 +12,7 @@ use crate::{
 /// The longest file of known failures that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The behaviours of a suite that are not tried, by `--only` and `--skip`.
+/// Returns the behaviours of a suite that are not tried, by `--only` and `--skip`.
 pub(super) fn left_out(
     names: &[&str],
     arguments: &VerifyArguments,
@@ -84,7 +84,7 @@ impl KnownFailures {
         Ok(Self(known))
     }
 
-    /// The reason of a behaviour that is known to fail; empty where the file gives none.
+    /// Returns the reason of a behaviour that is known to fail; empty where the file gives none.
     pub(super) fn reason(&self, behaviour: &str) -> Option<&str> {
         self.0.get(behaviour).map(String::as_str)
     }

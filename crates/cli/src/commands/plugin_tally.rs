@@ -36,12 +36,12 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// No outcomes yet. `prints` says if they are printed as they come.
+    /// Creates no outcomes yet. `prints` says if they are printed as they come.
     pub(super) fn new(level: Level, known: KnownFailures, prints: bool) -> Self {
         Self { level, known, prints, tried: Vec::new() }
     }
 
-    /// The outcomes, in the order in which they came.
+    /// Returns the outcomes, in the order in which they came.
     pub(super) fn tried(&self) -> &[Tried] {
         &self.tried
     }
@@ -93,7 +93,7 @@ impl Tally {
         self.tried.iter().filter(is_counted).count()
     }
 
-    /// The status that the outcomes mean.
+    /// Returns the status that the outcomes mean.
     pub(super) fn status(&self) -> ExitStatus {
         if self.tried.iter().any(|one| one.counts) {
             ExitStatus::Negative
@@ -102,7 +102,7 @@ impl Tally {
         }
     }
 
-    /// The outcomes in numbers.
+    /// Returns the outcomes in numbers.
     pub(super) fn summary(&self) -> String {
         let of = |result| self.number(|one| one.result == result);
         let failed = of(Conformance::Fail);
@@ -158,7 +158,7 @@ fn print(tried: &Tried, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// An outcome as an object.
+/// Returns an outcome as an object.
 pub(super) fn json_line(tried: &Tried) -> Value {
     json!({
         "behaviour": tried.behaviour,
@@ -170,7 +170,7 @@ pub(super) fn json_line(tried: &Tried) -> Value {
     })
 }
 
-/// An outcome for people: a line, whatever a plug-in's message has in it.
+/// Returns an outcome for people: a line, whatever a plug-in's message has in it.
 pub(super) fn text_line(tried: &Tried) -> String {
     let Tried { behaviour, result, detail, class, known, .. } = tried;
     let detail = harmless(&detail.replace('\n', " "));

@@ -45,7 +45,7 @@ fn put_settings_back() {
     crate::process_settings::put_back();
 }
 
-/// A monitor with progress bars, which Ctrl-C and a request to terminate stop.
+/// Returns a monitor with progress bars, which Ctrl-C and a request to terminate stop.
 ///
 /// The library then takes back what it has begun and fails; the process is not killed in its
 /// middle, unless it is asked twice.

@@ -7,7 +7,7 @@ use serdes_check::{Reason, Remedy, Rule};
 
 use crate::{failure::Failure, status::ExitStatus};
 
-/// Remedy for the user of this command.
+/// Returns the remedy for the user of this command.
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     match remedy {
         Remedy::ChooseTags => "name the tags of the meta graph to load (--tags)".into(),
@@ -54,7 +54,7 @@ pub(crate) fn example(rule: Rule) -> &'static str {
     }
 }
 
-/// The help that belongs under a reason; the general one is what `explain` is for.
+/// Returns the help that belongs under a reason; the general one is what `explain` is for.
 pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
     match &reason.remedy {
         Remedy::General(_) => None,

@@ -33,7 +33,7 @@ struct Found {
     incomplete: bool,
 }
 
-/// The tensors that the damage is of.
+/// Returns the tensors that the damage is of.
 fn names(damage: &[Damage]) -> Vec<&str> {
     damage.iter().map(|damage| damage.tensor.as_str()).collect()
 }
@@ -202,7 +202,7 @@ fn salvage(
     Ok(Found { state: salvaged.reader, tensors: whole, lost, lost_parts, incomplete })
 }
 
-/// Target of the tensors behind the device, if there is one.
+/// Returns the target of the tensors behind the device, if there is one.
 fn target(
     (arguments, versions): (&RestoreArguments, Versions),
     stream: Option<(impl Write + Send + 'static, Form)>,
@@ -221,7 +221,7 @@ fn target(
     target.map(Some).map_err(failures::tensor_io)
 }
 
-/// True if the state was read past the page cache; a warning if it was to be and was not.
+/// Returns true if the state was read past the page cache; a warning if it was to be and was not.
 fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut Terminal) -> bool {
     let direct = files.reads_direct();
     if arguments.direct && !direct {
@@ -233,7 +233,7 @@ fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut
     direct
 }
 
-/// The end of the line for people: where the tensors went, and what did not.
+/// Returns the end of the line for people: where the tensors went, and what did not.
 fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     let to = arguments
         .to
@@ -247,7 +247,7 @@ fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     }
 }
 
-/// True if the pattern is the name of one tensor.
+/// Returns true if the pattern is the name of one tensor.
 fn is_name(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '['])
 }

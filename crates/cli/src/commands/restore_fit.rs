@@ -20,7 +20,7 @@ use crate::{
 /// Devices that are listed for people before the rest is only counted.
 const LISTED: usize = 8;
 
-/// The offer of the plug-in.
+/// Returns the offer of the plug-in.
 fn offer(open: &OpenDevice) -> Result<Offer, Failure> {
     match open {
         OpenDevice::StreamExecutor(plugin, _) => {
@@ -79,7 +79,7 @@ fn print_memory(fit: &Fit, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// The way onto one device, if the state fits there and not as it was saved.
+/// Returns the way onto one device, if the state fits there and not as it was saved.
 fn hint(fit: &Fit) -> Option<String> {
     fit.fits_one_device_alone().then(|| {
         format!(
@@ -89,7 +89,7 @@ fn hint(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Both values of a device's memory.
+/// Returns both values of a device's memory.
 fn words(one: &Memory) -> String {
     let device = one.device.map_or_else(String::new, |device| format!("device {device}: "));
     let offered = match one.offered {
@@ -99,7 +99,7 @@ fn words(one: &Memory) -> String {
     format!("{device}{} needed, {offered}", bytes(one.needed))
 }
 
-/// A line of the answer.
+/// Returns a line of the answer.
 fn print(
     terminal: &mut Terminal,
     label: &str,

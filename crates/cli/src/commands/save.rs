@@ -174,7 +174,7 @@ fn print_report(
     ))
 }
 
-/// The part of a state that `--part` and `--id` name.
+/// Returns the part of a state that `--part` and `--id` name.
 fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
     let (Some(text), Some(id)) = (&arguments.part, &arguments.id) else { return Ok(None) };
     if streams::is_output(&arguments.output) {
@@ -202,7 +202,7 @@ pub(crate) fn done(status: ExitStatus) {
     let _ = status;
 }
 
-/// The path as it stays if foreign code changes the working directory.
+/// Returns the path as it stays if foreign code changes the working directory.
 pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>, Failure> {
     if plugin_opening::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
         return Ok(Cow::Borrowed(path));
@@ -212,7 +212,7 @@ pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>,
     })
 }
 
-/// Kind of standard input by `--kind`; one of the paths must be standard input then.
+/// Returns the kind of standard input by `--kind`; one of the paths must be standard input then.
 pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option<Form>, Failure> {
     if kind.is_some() && !paths.iter().any(|path| streams::is_input(path)) {
         return Err(Failure::new("--kind says what standard input is, which no path here names"));
@@ -220,7 +220,7 @@ pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option
     streams::form("--kind", kind)
 }
 
-/// Durability for the mode of syncing.
+/// Returns the durability for the mode of syncing.
 pub(crate) fn durability(mode: SyncMode) -> Durability {
     match mode {
         SyncMode::Data => Durability::Data,
@@ -228,9 +228,9 @@ pub(crate) fn durability(mode: SyncMode) -> Durability {
     }
 }
 
-/// The versions that an option names, `--serdes-version` for example: of the array specs, and of the
-/// container. A number is of the IFRT line, and moves the container to what builds of that number's
-/// day read.
+/// Returns the versions that an option names, `--serdes-version` for example: of the array specs,
+/// and of the container. A number is of the IFRT line, and moves the container to what builds of
+/// that number's day read.
 pub(super) fn versions(
     option: &str,
     name: &str,

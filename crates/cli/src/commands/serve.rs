@@ -88,7 +88,7 @@ pub(crate) fn run(
     served.map(|()| ExitStatus::Success)
 }
 
-/// The server that the command line describes.
+/// Returns the server that the command line describes.
 fn server(
     arguments: &ServeArguments,
     limits: Limits,
@@ -201,7 +201,7 @@ fn with_compile_workers(builder: ServerBuilder, arguments: &ServeArguments) -> S
     }
 }
 
-/// A bridge for programs, which runs: a mistake in it is told before anyone connects.
+/// Returns a bridge for programs, which runs: a mistake in it is told before anyone connects.
 fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
     let bridge = PythonBridge::new(interpreter);
     let newest = bridge

@@ -36,7 +36,8 @@ pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<
     Ok(())
 }
 
-/// The limits of the command line; `None` if it asks for the list of them, which is printed.
+/// Returns the limits of the command line; `None` if it asks for the list of them, which is
+/// printed.
 pub(super) fn limits(
     arguments: &AccessArguments,
     terminal: &mut Terminal,
@@ -76,7 +77,7 @@ struct Certificates {
     client_authorities: Option<Vec<u8>>,
 }
 
-/// The certificates of the command line; `None` for plain connections.
+/// Returns the certificates of the command line; `None` for plain connections.
 fn certificates(arguments: &AccessArguments) -> Result<Option<Certificates>, Failure> {
     let (Some(certificate), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) else {
         return Ok(None);

@@ -92,7 +92,7 @@ fn unusable(error: impl std::fmt::Display) -> Failure {
     Failure::new(format_args!("cannot write a log: {error}"))
 }
 
-/// The levels of the command line; those of `RUST_LOG` where it is set.
+/// Returns the levels of the command line; those of `RUST_LOG` where it is set.
 fn levels(verbosity: u8) -> Result<Targets, Failure> {
     match env::var("RUST_LOG") {
         Ok(text) if !text.trim().is_empty() => Targets::from_str(&text).map_err(|error| {

@@ -20,17 +20,17 @@ use crate::{
     terminal::shown_path,
 };
 
-/// True if the path stands for standard input.
+/// Returns true if the path stands for standard input.
 pub(crate) fn is_input(path: &Path) -> bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name))
 }
 
-/// True if the path stands for standard output.
+/// Returns true if the path stands for standard output.
 pub(crate) fn is_output(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
-/// An error if more than one of the paths is standard input, which can be read once.
+/// Returns an error if more than one of the paths is standard input, which can be read once.
 pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     if paths.into_iter().filter(|path| is_input(path)).count() > 1 {
         return Err(Failure::new(
@@ -48,7 +48,7 @@ pub(crate) fn standard_input() -> Result<io::StdinLock<'static>, Failure> {
     Ok(io::stdin().lock())
 }
 
-/// The form that `--kind` names.
+/// Returns the form that `--kind` names.
 pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Failure> {
     name.map(|name| {
         name.parse::<Form>().map_err(|error| Failure::new(format_args!("{option} {error}")))
@@ -56,8 +56,8 @@ pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Fai
     .transpose()
 }
 
-/// All of standard input, if one of the paths is it. It is read before anybody listens for Ctrl-C:
-/// a process that waits for its input is ended by it.
+/// Returns all of standard input, if one of the paths is it. It is read before anybody listens for
+/// Ctrl-C: a process that waits for its input is ended by it.
 pub(crate) fn input_among<'a>(
     paths: impl IntoIterator<Item = &'a Path>,
 ) -> Result<Option<Arc<dyn ReadAt>>, Failure> {
@@ -114,8 +114,8 @@ pub(crate) fn read_whole(
     Ok(bytes)
 }
 
-/// All of standard input, to be read from any place: the file itself where it is one, else what was
-/// kept of the stream.
+/// Returns all of standard input, to be read from any place: the file itself where it is one, else
+/// what was kept of the stream.
 pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
     let stream = standard_input()?;
     if stream.is_terminal() {

@@ -20,7 +20,7 @@ impl TransferReport {
         Self { moved, total_time: begin.elapsed() }
     }
 
-    /// The object of the result, with what the command has to say besides.
+    /// Returns the object of the result, with what the command has to say besides.
     pub(crate) fn object(&self, mut besides: Value) -> Value {
         let own = json!({
             "tensors": self.moved.tensors,
@@ -36,7 +36,7 @@ impl TransferReport {
         besides
     }
 
-    /// Amount for people: `3 tensors, 12 MiB`.
+    /// Returns the amount for people: `3 tensors, 12 MiB`.
     pub(crate) fn amount(&self) -> String {
         format!("{}, {}", count(self.moved.tensors, "tensor"), bytes(self.moved.bytes))
     }

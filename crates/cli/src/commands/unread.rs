@@ -21,8 +21,8 @@ use crate::{
     terminal::{Terminal, shown, shown_path},
 };
 
-/// The failure of opening tensors at a path, with the kind of artifact that is there, if it is one
-/// that the readers of tensors were not made for.
+/// Returns the failure of opening tensors at a path, with the kind of artifact that is there, if it
+/// is one that the readers of tensors were not made for.
 pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Failure {
     let kind = kind(storage, path);
     if matches!(storage.look(path), Ok(EntryKind::Directory)) && kind.is_none() {
@@ -34,7 +34,7 @@ pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Fai
     }
 }
 
-/// Error about standard input that holds no tensors that are read; `None` where it may.
+/// Returns the error about standard input that holds no tensors that are read; `None` where it may.
 pub(crate) fn explained_input(
     failure: Failure,
     storage: &Storage,
@@ -56,12 +56,12 @@ fn of_kind(failure: Failure, kind: Kind, storage: &Storage, path: &Path) -> Fail
     }
 }
 
-/// Error about an artifact that holds no tensors that are read; `None` where it may.
+/// Returns the error about an artifact that holds no tensors that are read; `None` where it may.
 pub(crate) fn foreign(storage: &Storage, path: &Path) -> Option<Failure> {
     refused(kind(storage, path)?, storage, path)
 }
 
-/// Error about standard input that holds no tensors that are read; `None` where it may.
+/// Returns the error about standard input that holds no tensors that are read; `None` where it may.
 pub(crate) fn foreign_input(storage: &Storage, input: &Arc<dyn ReadAt>) -> Option<Failure> {
     refused(kind_of_input(input)?, storage, Path::new(INPUT))
 }
@@ -76,8 +76,8 @@ fn refused(kind: Kind, storage: &Storage, path: &Path) -> Option<Failure> {
     Some(Failure::new(failure).with_hint(advice))
 }
 
-/// The failure of opening a state at a path, with the kind of artifact that is there, if it is
-/// another.
+/// Returns the failure of opening a state at a path, with the kind of artifact that is there, if it
+/// is another.
 pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Failure {
     let Some(kind) = kind(storage, path).filter(|kind| *kind != Kind::DeviceState) else {
         return failure;
@@ -115,7 +115,8 @@ pub(crate) fn note_of_data(storage: &dyn Tree, path: &Path, terminal: &mut Termi
     }
 }
 
-/// The kind of artifact at a path. A pipe or a device has none: opening it would wait for a writer.
+/// Returns the kind of artifact at a path. A pipe or a device has none: opening it would wait for a
+/// writer.
 fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     if matches!(storage.look(path), Ok(EntryKind::Other)) {
         return None;
@@ -124,7 +125,8 @@ fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     check::path_in(tree, path, None).ok().map(|artifact| artifact.kind())
 }
 
-/// Kind of the artifact in standard input, detected from its first bytes where they suffice.
+/// Returns the kind of the artifact in standard input, detected from its first bytes where they
+/// suffice.
 fn kind_of_input(input: &Arc<dyn ReadAt>) -> Option<Kind> {
     let stream = FromStart { source: Arc::clone(input), position: 0 };
     check::reader(stream, None).ok().map(|artifact| artifact.kind())
@@ -148,7 +150,7 @@ impl Read for FromStart {
     }
 }
 
-/// True if tensors are read out of artifacts of a kind.
+/// Returns true if tensors are read out of artifacts of a kind.
 fn holds_tensors(kind: Kind) -> bool {
     matches!(
         kind,
@@ -165,12 +167,12 @@ fn holds_tensors(kind: Kind) -> bool {
     )
 }
 
-/// True if a path is the folder of a SavedModel, whose variables are read.
+/// Returns true if a path is the folder of a SavedModel, whose variables are read.
 fn is_model(kind: Kind, storage: &Storage, path: &Path) -> bool {
     kind == Kind::SavedModel && matches!(storage.look(path), Ok(EntryKind::Directory))
 }
 
-/// True if a kind is a text, which is named by mistake for something else.
+/// Returns true if a kind is a text, which is named by mistake for something else.
 fn holds_words(kind: Kind) -> bool {
     matches!(kind, Kind::Html | Kind::Json | Kind::Text | Kind::Other)
 }
@@ -219,8 +221,8 @@ fn advice(kind: Kind, storage: &Storage, path: &Path) -> Option<String> {
     })
 }
 
-/// The prefix of the checkpoint that a file belongs to by its name: a data file, or the meta graph
-/// beside an index.
+/// Returns the prefix of the checkpoint that a file belongs to by its name: a data file, or the
+/// meta graph beside an index.
 fn artifact_of_data(storage: &Storage, path: &Path) -> Option<PathBuf> {
     prefix_of_data(path).or_else(|| {
         let prefix =
@@ -229,7 +231,8 @@ fn artifact_of_data(storage: &Storage, path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The failure with what to name in a directory: the index of shards, or the prefixes of checkpoints.
+/// Returns the failure with what to name in a directory: the index of shards, or the prefixes of
+/// checkpoints.
 fn of_directory(failure: Failure, storage: &Storage, directory: &Path) -> Failure {
     let Ok(mut entries) = storage.list(directory) else { return failure };
     entries.sort();

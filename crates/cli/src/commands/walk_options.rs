@@ -19,7 +19,7 @@ pub(super) fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure
     builder.build().map(Some).map_err(failed)
 }
 
-/// The kind that `--kind` names, and of a message of IFRT its type.
+/// Returns the kind that `--kind` names, and of a message of IFRT its type.
 pub(super) fn named_kind(
     name: Option<&str>,
 ) -> Result<(Option<Kind>, Option<MessageType>), Failure> {

@@ -133,7 +133,7 @@ impl Effective {
         self.settings.push(Setting { key: key.name().to_owned(), value, origin });
     }
 
-    /// The place of a value in words.
+    /// Returns the place of a value in words.
     pub(crate) fn place(&self, origin: &Origin) -> String {
         match (origin, &self.file) {
             (Origin::CommandLine, _) => "command line".to_owned(),

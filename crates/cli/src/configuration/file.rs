@@ -98,7 +98,7 @@ impl Reader<'_> {
         Fault { line: self.line(start), message: message.into() }
     }
 
-    /// A key that is not known, with the one that was probably meant.
+    /// Returns a key that is not known, with the one that was probably meant.
     fn unknown(&self, key: &KeyOf<'_>, place: &str, known: &[&str]) -> Fault {
         let found = key.get_ref();
         let hint = match nearest(found, known.iter().copied()) {

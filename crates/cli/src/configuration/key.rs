@@ -45,7 +45,7 @@ impl Key {
         Self::CustomOps,
     ];
 
-    /// The key as it is written.
+    /// Returns the key as it is written.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Paths => "paths",
@@ -59,7 +59,7 @@ impl Key {
         }
     }
 
-    /// The form of its value.
+    /// Returns the form of its value.
     pub(super) const fn form(self) -> Form {
         match self {
             Self::Paths | Self::Exclude | Self::Tags | Self::CustomOps => Form::List,

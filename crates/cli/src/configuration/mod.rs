@@ -9,13 +9,13 @@ mod search;
 
 pub(crate) use effective::{Effective, Origin};
 
-/// True if a text is a configuration.
+/// Returns true if a text is a configuration.
 #[cfg(test)]
 pub(crate) fn accepts(text: &str) -> bool {
     file::Content::parse(text).is_ok()
 }
 
-/// The keys of the table `check`.
+/// Returns the keys of the table `check`.
 #[cfg(test)]
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     key::Key::ALL.into_iter().map(key::Key::name)

@@ -8,8 +8,8 @@ use std::{
 /// The name of the file.
 pub(super) const NAME: &str = "serdes.toml";
 
-/// The file in the working directory or the nearest one above it, as a path from the working
-/// directory.
+/// Returns the file in the working directory or the nearest one above it, as a path from the
+/// working directory.
 pub(super) fn nearest() -> Option<PathBuf> {
     above(&env::current_dir().ok()?)
 }

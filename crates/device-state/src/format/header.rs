@@ -141,7 +141,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The bytes of the header.
+    /// Returns the bytes of the header.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut fields = Vec::new();
         let bad: Vec<u8> = self.bad_consumers.iter().flat_map(|n| n.to_le_bytes()).collect();

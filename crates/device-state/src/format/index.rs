@@ -55,7 +55,7 @@ pub(crate) struct ArrayRow<'a> {
 }
 
 impl ArrayRow<'_> {
-    /// True if the piece of this number belongs to the tensor.
+    /// Returns true if the piece of this number belongs to the tensor.
     fn has_piece(&self, number: u32) -> bool {
         number.checked_sub(self.first_piece).is_some_and(|number| number < self.piece_count)
     }
@@ -157,12 +157,12 @@ impl IndexBuilder {
         self.checksums.extend(checksums);
     }
 
-    /// Number of arrays so far.
+    /// Returns the number of arrays so far.
     pub(crate) fn arrays_len(&self) -> usize {
         self.arrays.len()
     }
 
-    /// The bytes of the index; a multiple of 8.
+    /// Returns the bytes of the index; a multiple of 8.
     pub(crate) fn encode(self) -> Result<Vec<u8>, Error> {
         length_u32(self.arrays.len(), "arrays")?;
         let mut order: Vec<(usize, &WrittenArray)> = self.arrays.iter().enumerate().collect();
@@ -485,17 +485,17 @@ impl Index {
         Ok(())
     }
 
-    /// Number of arrays.
+    /// Returns the number of arrays.
     pub(crate) fn arrays_len(&self) -> usize {
         self.arrays.len() / ARRAY_BYTES
     }
 
-    /// Number of pieces.
+    /// Returns the number of pieces.
     pub(crate) fn pieces_len(&self) -> usize {
         self.pieces.len() / PIECE_BYTES
     }
 
-    /// The array at a position in the order of names.
+    /// Returns the array at a position in the order of names.
     pub(crate) fn array(&self, number: u32) -> Option<ArrayEntry<'_>> {
         let row = self.array_row(number)?;
         Some(ArrayEntry {
@@ -506,14 +506,14 @@ impl Index {
         })
     }
 
-    /// The name of the array at a position in the order of names; empty if there is none.
+    /// Returns the name of the array at a position in the order of names; empty if there is none.
     pub(crate) fn name(&self, number: u32) -> &str {
         let name = self.array_row(number).map(|row| row.name).unwrap_or_default();
         // All names were found to be UTF-8 when the index was opened.
         std::str::from_utf8(name).unwrap_or_default()
     }
 
-    /// The array at a position in the order of names, its name as bytes.
+    /// Returns the array at a position in the order of names, its name as bytes.
     #[inline]
     pub(crate) fn array_row(&self, number: u32) -> Option<ArrayRow<'_>> {
         let table = self.bytes.get(self.arrays.clone())?;
@@ -533,7 +533,7 @@ impl Index {
         })
     }
 
-    /// The position of the array called `name`.
+    /// Returns the position of the array called `name`.
     pub(crate) fn find(&self, name: &str) -> Option<u32> {
         let (mut low, mut high) = (0, self.arrays_len() as u32);
         while low < high {
@@ -547,7 +547,7 @@ impl Index {
         None
     }
 
-    /// The piece at a position in the order of the file.
+    /// Returns the piece at a position in the order of the file.
     #[inline]
     pub(crate) fn piece(&self, number: u32) -> Option<PieceEntry> {
         let start = self.pieces.start.checked_add((number as usize).checked_mul(PIECE_BYTES)?)?;
@@ -555,7 +555,7 @@ impl Index {
         (start < self.pieces.end).then(|| decode_piece(row))
     }
 
-    /// The checksum of a chunk.
+    /// Returns the checksum of a chunk.
     pub(crate) fn checksum(&self, chunk: u64) -> u32 {
         usize::try_from(chunk)
             .ok()
@@ -563,7 +563,7 @@ impl Index {
             .map_or(0, |offset| u32_at(&self.bytes, offset))
     }
 
-    /// The checksums of a piece's chunks.
+    /// Returns the checksums of a piece's chunks.
     pub(crate) fn checksums_of(
         &self,
         piece: &PieceEntry,
@@ -574,7 +574,7 @@ impl Index {
             .map(move |chunk| self.checksum(first + chunk))
     }
 
-    /// The serialized ArraySpec at a position; empty if there is none.
+    /// Returns the serialized ArraySpec at a position; empty if there is none.
     pub(crate) fn spec(&self, number: u32) -> &[u8] {
         self.specs
             .get(number as usize)
@@ -582,12 +582,12 @@ impl Index {
             .unwrap_or_default()
     }
 
-    /// Number of distinct array specs.
+    /// Returns the number of distinct array specs.
     pub(crate) fn specs_len(&self) -> usize {
         self.specs.len()
     }
 
-    /// The placement at a position.
+    /// Returns the placement at a position.
     #[inline]
     pub(crate) fn placement(&self, number: u32) -> Option<&Placement> {
         self.placements.get(number as usize)

@@ -45,13 +45,13 @@ pub(crate) struct PieceLayout {
     pub(crate) end: u64,
 }
 
-/// Number of chunks of `chunk_bytes` in `data_bytes`.
+/// Returns the number of chunks of `chunk_bytes` in `data_bytes`.
 pub(crate) fn chunk_count(data_bytes: u64, chunk_bytes: u32) -> u64 {
     data_bytes.div_ceil(u64::from(chunk_bytes.max(1)))
 }
 
 impl PieceLayout {
-    /// The layout of a piece that begins at `header`; `None` past 2^64.
+    /// Creates the layout of a piece that begins at `header`; `None` past 2^64.
     pub(crate) fn new(
         header: u64,
         header_bytes: u64,
@@ -67,7 +67,7 @@ impl PieceLayout {
     }
 }
 
-/// Length in bytes of a piece header without its padding.
+/// Returns the length in bytes of a piece header without its padding.
 pub(crate) fn header_length(name_bytes: usize, spec_bytes: usize, rank: usize) -> u64 {
     (HEADER_FIXED_BYTES + 4) as u64 + name_bytes as u64 + spec_bytes as u64 + 16 * rank as u64
 }
@@ -77,12 +77,12 @@ impl PieceHeader<'_> {
         self.domain.as_ref().map_or(0, Vec::len)
     }
 
-    /// The length in bytes, without padding.
+    /// Returns the length in bytes, without padding.
     pub(crate) fn length(&self) -> u64 {
         header_length(self.name.len(), self.spec.len(), self.rank())
     }
 
-    /// The bytes, without padding.
+    /// Returns the bytes, without padding.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::with_capacity(self.length() as usize);
         self.encode_into(&mut bytes)?;
@@ -114,8 +114,8 @@ impl PieceHeader<'_> {
     }
 }
 
-/// The length in bytes, without padding, of the piece header that begins with `bytes`; `None` if
-/// none does.
+/// Returns the length in bytes, without padding, of the piece header that begins with `bytes`;
+/// `None` if none does.
 pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     if !bytes.starts_with(&HEADER_MAGIC) {
         return None;
@@ -126,7 +126,7 @@ pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     Some(header_length(name, spec, rank))
 }
 
-/// Bytes in front of the checksum at the end of `bytes`, after comparing it.
+/// Returns the bytes in front of the checksum at the end of `bytes`, after comparing it.
 fn checked<'b>(bytes: &'b [u8], what: &'static str) -> Result<&'b [u8], Error> {
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Error::corrupt(what, format!("{} bytes", bytes.len()), "more".to_owned()));
@@ -167,7 +167,7 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
     Ok(PieceHeader { name, spec, number, device, domain, data_offset, data_bytes })
 }
 
-/// The bytes of the footer behind a piece's data, without padding.
+/// Returns the bytes of the footer behind a piece's data, without padding.
 pub(crate) fn encode_footer(number: u32, checksums: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES as usize + 4 * checksums.len());
     encode_footer_into(number, checksums.iter().copied(), &mut bytes);

@@ -121,7 +121,8 @@ impl MergedRole {
         Ok(Self { save, directory: directory.to_owned(), parts })
     }
 
-    /// Offset of each part's first byte, counted as if the parts lay one behind the other.
+    /// Returns the offset of each part's first byte, counted as if the parts lay one behind the
+    /// other.
     pub(crate) fn bases(&self) -> impl Iterator<Item = u64> {
         self.parts.iter().scan(0_u64, |base, part| {
             let this = *base;
@@ -131,7 +132,7 @@ impl MergedRole {
     }
 }
 
-/// True if `name` is that of an entry of a directory, and contains no path.
+/// Returns true if `name` is that of an entry of a directory, and contains no path.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

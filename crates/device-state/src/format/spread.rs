@@ -22,7 +22,7 @@ pub(crate) struct PiecePlace {
     pub(crate) header: u64,
 }
 
-/// The place of every piece of a merged state, in the order of the index.
+/// Returns the place of every piece of a merged state, in the order of the index.
 ///
 /// # Errors
 /// [`Error::Corrupt`] unless pieces fill every part from its header to its index.
@@ -80,7 +80,7 @@ pub(crate) fn places(
     }
 }
 
-/// Length in bytes of the header of a piece in its part.
+/// Returns the length in bytes of the header of a piece in its part.
 fn piece_header_length(index: &Index, piece: &PieceEntry) -> u64 {
     let array = index.array(piece.array);
     let name = array.map_or(0, |array| array.name.len());

@@ -16,7 +16,7 @@ use crate::{
 /// Numbers and entries of pieces, and their parts of the array.
 type Pieces = (Vec<(u32, PieceEntry)>, Vec<Block>);
 
-/// The pieces of a tensor.
+/// Returns the pieces of a tensor.
 pub(super) fn pieces_of(tensor: &Tensor) -> Result<Pieces, Error> {
     let index = &tensor.state.index;
     let shape = tensor.spec().shape();
@@ -31,13 +31,13 @@ pub(super) fn pieces_of(tensor: &Tensor) -> Result<Pieces, Error> {
     Ok((pieces, blocks))
 }
 
-/// Bytes of an element of the tensor.
+/// Returns the number of bytes of an element of the tensor.
 pub(super) fn element_bytes(tensor: &Tensor) -> Result<u64, Error> {
     shards::element_bytes(tensor.spec())
         .map_err(|reason| Error::Unsupported { name: tensor.name().to_owned(), reason })
 }
 
-/// A walk through the tensor with its pieces as sources.
+/// Returns a walk through the tensor with its pieces as sources.
 fn cells(tensor: &Tensor, blocks: &[Block]) -> Result<CellIterator, Error> {
     CellIterator::new(&Block::whole(tensor.spec().shape()), blocks, &[])
         .map_err(|reason| Error::Unsupported { name: tensor.name().to_owned(), reason })
@@ -151,7 +151,7 @@ impl Router {
         }
     }
 
-    /// Each piece with the checksums of what came for it.
+    /// Returns each piece with the checksums of what came for it.
     pub(super) fn finish(self) -> impl Iterator<Item = (PieceEntry, Vec<u32>)> {
         self.pieces.into_iter().map(|(piece, sums)| (piece, sums.finish()))
     }

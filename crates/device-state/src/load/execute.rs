@@ -25,12 +25,12 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// A target that goes into the memories at these positions.
+    /// Creates a target that goes into the memories at these positions.
     pub(super) fn new(replicas: Vec<usize>) -> Self {
         Self { replicas: replicas.into(), stage: None, position: 0 }
     }
 
-    /// A target that goes into the memory at this position.
+    /// Returns a target that goes into the memory at this position.
     pub(super) fn of_one(memory: usize) -> Self {
         Self { replicas: smallvec![memory], stage: None, position: 0 }
     }
@@ -64,7 +64,7 @@ pub(super) struct Load<'a, M: Memory> {
 }
 
 impl<'a, M: Memory> Load<'a, M> {
-    /// A load of `plan`, the target of whose position `n` is `targets[n]`.
+    /// Creates a load of `plan`, the target of whose position `n` is `targets[n]`.
     pub(super) fn new(
         plan: &'a Plan<'a>,
         targets: Vec<Target>,
@@ -193,8 +193,8 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(())
     }
 
-    /// The extent in which a byte of a piece lies: the one with several pieces that is here, or
-    /// the next.
+    /// Returns the extent in which a byte of a piece lies: the one with several pieces that is
+    /// here, or the next.
     #[expect(clippy::indexing_slicing, reason = "a plan makes its extents of its own sources")]
     fn extent(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
         if let Some(shared) = &self.shared
@@ -245,7 +245,7 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(None)
     }
 
-    /// The next bytes of a target.
+    /// Returns the next bytes of a target.
     #[expect(
         clippy::indexing_slicing,
         reason = "a stage gives no more room than it is asked for, and counts no more"

@@ -30,13 +30,13 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Its bytes from byte `offset` of the file on.
+    /// Returns its bytes from byte `offset` of the file on.
     pub(super) fn from(&self, offset: u64) -> Option<&[u8]> {
         let from = usize::try_from(offset.checked_sub(self.extent.offset)?).ok()?;
         self.filled.as_ref()?.get(from..)
     }
 
-    /// The buffer, for one who gives it back himself.
+    /// Returns the buffer, for one who gives it back himself.
     pub(super) fn take(mut self) -> Option<Filled> {
         self.filled.take()
     }
@@ -59,7 +59,7 @@ pub(super) enum Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// The next extent.
+    /// Returns the next extent.
     pub(super) fn next(&mut self) -> Result<Arrived, Error> {
         match self {
             Self::Inline(reading) => reading.next().unwrap_or_else(|| Err(ended())),

@@ -60,13 +60,13 @@ pub struct HostTarget<'a> {
 }
 
 impl<'a> HostTarget<'a> {
-    /// All of `tensor` into `bytes`: row-major, little endian, elements narrower than a byte in a
-    /// byte each. The memory is as long as the tensor.
+    /// Creates all of `tensor` into `bytes`: row-major, little endian, elements narrower than a
+    /// byte in a byte each. The memory is as long as the tensor.
     pub fn new(tensor: &'a Tensor, bytes: &'a mut [u8]) -> Self {
         Self { tensor, block: Block::whole(tensor.spec().shape()), bytes }
     }
 
-    /// The part `domain` of `tensor` into `bytes`, which are as long as that part.
+    /// Returns the part `domain` of `tensor` into `bytes`, which are as long as that part.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the part does not lie in the tensor.
@@ -139,9 +139,9 @@ impl Reader {
         Ok(work.bytes_read.into_inner())
     }
 
-    /// The elements of a tensor of strings of this state, as [`Tensor::strings`] gives them, but as
-    /// [`read_into`](Self::read_into) reads: whether they are verified is up to the caller, and the
-    /// work can be stopped.
+    /// Returns the elements of a tensor of strings of this state, as [`Tensor::strings`] gives
+    /// them, but as [`read_into`](Self::read_into) reads: whether they are verified is up to the
+    /// caller, and the work can be stopped.
     ///
     /// ```
     /// use serdes_device_state::{Reader, Verification, Versions, ProgressMonitor, Writer};
@@ -231,7 +231,7 @@ impl Want<'_, '_> {
 }
 
 impl Job<'_, '_> {
-    /// Offset of its first byte in the state.
+    /// Returns the offset of its first byte in the state.
     fn begin(&self) -> u64 {
         match self {
             Self::Span { piece, first, .. } => piece.data_offset.saturating_add(*first),
@@ -274,7 +274,7 @@ impl Work<'_> {
         Err(Error::invalid(format!("{:?} is a tensor of another reader", tensor.name())))
     }
 
-    /// A whole piece into `bytes`, some whole chunks at a time.
+    /// Returns a whole piece into `bytes`, some whole chunks at a time.
     fn spans<'a, 'm: 'a>(
         &self,
         name: &'m str,
@@ -490,7 +490,7 @@ impl Work<'_> {
         }
     }
 
-    /// Bytes of a window: whole chunks, where those are verified.
+    /// Returns the number of bytes of a window: whole chunks, where those are verified.
     fn window(&self) -> u64 {
         match self.verification {
             Verification::Checksums => u64::from(self.state.header.chunk_bytes).max(WINDOW_BYTES),
@@ -539,7 +539,8 @@ fn join(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
     }
 }
 
-/// Bytes of whole windows, or up to the end of the piece, with which a run of `left` bytes begins.
+/// Returns the number of bytes of whole windows, or up to the end of the piece, with which a run of
+/// `left` bytes begins.
 fn whole_windows(piece: &PieceEntry, window: u64, from: u64, left: u64) -> u64 {
     match (from % window, from + left == piece.data_bytes) {
         (0, true) => left,

@@ -84,13 +84,13 @@ impl MappedState {
         Ok(Self { reader, file, map })
     }
 
-    /// Reader of the state's index.
+    /// Returns the reader of the state's index.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// The data of a tensor, row-major, as it lies in the file: aligned to 64 bytes, and to 4096
-    /// from 1 MiB on. Nothing is read, and so nothing is compared with its checksum.
+    /// Returns the data of a tensor, row-major, as it lies in the file: aligned to 64 bytes, and to
+    /// 4096 from 1 MiB on. Nothing is read, and so nothing is compared with its checksum.
     ///
     /// # Errors
     /// [`Error::NoSuchTensor`]; [`Error::Unsupported`] if the tensor is stored in several shards;
@@ -99,7 +99,8 @@ impl MappedState {
         self.view(&self.reader.tensor(name)?)
     }
 
-    /// The data of a tensor as [`bytes`](Self::bytes), every chunk compared with its checksum.
+    /// Returns the data of a tensor as [`bytes`](Self::bytes), every chunk compared with its
+    /// checksum.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); [`Error::Corrupt`] if the bytes are damaged.

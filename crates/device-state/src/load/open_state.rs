@@ -37,7 +37,7 @@ pub(crate) struct OpenState {
 }
 
 impl OpenState {
-    /// The part of a save that the file is; `None` if it is a state.
+    /// Returns the part of a save that the file is; `None` if it is a state.
     pub(super) fn part(&self) -> Option<Part> {
         match self.header.role {
             Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
@@ -95,7 +95,7 @@ impl OpenState {
         words.resize(start + length as usize, 0);
     }
 
-    /// Position of a piece of a merged state in its part.
+    /// Returns the position of a piece of a merged state in its part.
     fn place(&self, number: u32) -> Option<&PiecePlace> {
         self.merged.as_ref().and_then(|merged| merged.places.get(number as usize))
     }
@@ -128,13 +128,14 @@ impl OpenState {
         Err(self.in_file_at(piece.data_offset, error))
     }
 
-    /// The error with the file in which a byte of the state lies: the state, or one of its parts.
+    /// Returns the error with the file in which a byte of the state lies: the state, or one of its
+    /// parts.
     pub(super) fn in_file_at(&self, offset: u64, error: Error) -> Error {
         let part = self.merged.as_ref().and_then(|merged| merged.parts.path_at(offset));
         error.in_file(part.as_deref().unwrap_or(&self.path))
     }
 
-    /// Offset at which the next piece or the index begins.
+    /// Returns the offset at which the next piece or the index begins.
     fn end_of(&self, piece: &PieceEntry) -> u64 {
         let footer = piece.data_offset.saturating_add(piece.data_bytes);
         let sums = 4 * chunk_count(piece.data_bytes, self.header.chunk_bytes) + 12;

@@ -21,7 +21,7 @@ pub(super) struct PieceReader {
 }
 
 impl PieceReader {
-    /// The reader of a piece, one of `readers` that are read at a time.
+    /// Creates the reader of a piece, one of `readers` that are read at a time.
     pub(super) fn new(state: Arc<OpenState>, piece: PieceEntry, readers: usize) -> Self {
         let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
         let ahead = Prefetch::one_of(readers, std::iter::once(all));

@@ -16,7 +16,7 @@ enum Sums {
 }
 
 impl PieceSums {
-    /// The next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             Sums::Whole(sums) => sums.update(bytes),

@@ -49,7 +49,7 @@ impl ReadExtent {
         self.offset..self.offset.saturating_add(self.bytes as u64)
     }
 
-    /// True if the extent contains this byte of this piece.
+    /// Returns true if the extent contains this byte of this piece.
     pub(super) fn has(&self, source: usize, offset: u64) -> bool {
         self.sources.contains(&source) && self.range().contains(&offset)
     }
@@ -83,7 +83,7 @@ impl<'a> Plan<'a> {
         Self { sources, window, walk: Walk::Each { neighbours } }
     }
 
-    /// The array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
+    /// Returns the array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
     /// `targets`.
     pub(super) fn cut(
         state: &OpenState,
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The walk from its beginning.
+    /// Returns the walk from its beginning.
     pub(super) fn runs(&self) -> Result<Runs, Error> {
         Ok(match &self.walk {
             Walk::Each { .. } => {
@@ -128,7 +128,7 @@ impl<'a> Plan<'a> {
         Ok(ReadExtents { windows, next: None })
     }
 
-    /// Bytes of the longest extent, or more.
+    /// Returns the number of bytes of the longest extent, or more.
     pub(super) fn longest_extent(&self) -> usize {
         let longest = self.sources.iter().map(|source| source.piece.data_bytes).max();
         let longest = longest.unwrap_or(0).min(self.window);
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
         usize::try_from(longest).unwrap_or(usize::MAX).max(if joined { BUFFER_BYTES } else { 0 })
     }
 
-    /// Name of the load, for messages that concern no piece.
+    /// Returns the name of the load, for messages that concern no piece.
     pub(super) fn name(&self) -> &'a str {
         match &self.walk {
             Walk::Each { .. } => self.sources.first().map_or("", |source| source.name),
@@ -144,7 +144,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// True if there is enough to read to be worth starting a second thread.
+    /// Returns true if there is enough to read to be worth starting a second thread.
     pub(super) fn is_long(&self) -> bool {
         let bytes = self.sources.iter().map(|source| source.piece.data_bytes);
         bytes.fold(0, u64::saturating_add) > 2 * self.window
@@ -154,7 +154,7 @@ impl<'a> Plan<'a> {
         matches!(self.walk, Walk::Each { neighbours: true })
     }
 
-    /// True if pieces of no bytes are read, too, to compare header and footer.
+    /// Returns true if pieces of no bytes are read, too, to compare header and footer.
     pub(super) const fn reads_empty_pieces(&self) -> bool {
         matches!(self.walk, Walk::Each { .. })
     }
@@ -179,7 +179,7 @@ pub(super) enum Runs {
 }
 
 impl Runs {
-    /// The next run; `None` at the end.
+    /// Returns the next run; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Run<'_>> {
         match self {
             Self::Each { lengths, next, target } => {

@@ -12,8 +12,8 @@ use super::{Tensor, assemble::Assembler, piece_reader::PieceReader};
 use crate::{Error, format::u64_at};
 
 impl Tensor {
-    /// The data, row-major, each chunk compared with its checksum before any of it is given out.
-    /// Errors of damaged bytes are of kind [`InvalidData`](io::ErrorKind::InvalidData).
+    /// Returns the data, row-major, each chunk compared with its checksum before any of it is given
+    /// out. Errors of damaged bytes are of kind [`InvalidData`](io::ErrorKind::InvalidData).
     ///
     /// Shards are put together; in memory is then one chunk of each shard that a row crosses.
     ///
@@ -31,7 +31,7 @@ impl Tensor {
         }
     }
 
-    /// The elements of a tensor of strings, in row-major order.
+    /// Returns the elements of a tensor of strings, in row-major order.
     ///
     /// # Errors
     /// If the tensor does not hold strings, or its bytes are damaged.
@@ -53,7 +53,7 @@ impl Tensor {
         Err(Error::Unsupported { name: self.name().to_owned(), reason })
     }
 
-    /// The strings in all of the tensor's bytes.
+    /// Returns the strings in all of the tensor's bytes.
     pub(super) fn strings_in(&self, data: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let wrong = || {
             let found = format!("strings of {:?} that do not fit", self.name());
@@ -75,7 +75,7 @@ impl Tensor {
         if begin == text.len() { Ok(strings) } else { Err(wrong()) }
     }
 
-    /// An error of [`read`](Self::read) as one of this module.
+    /// Returns an error of [`read`](Self::read) as one of this module.
     pub(crate) fn read_error(&self, path: &Path, error: io::Error) -> Error {
         match error.downcast() {
             Ok(error) => error,

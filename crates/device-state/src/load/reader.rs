@@ -76,8 +76,8 @@ impl Reader {
         Self::from_index(Box::new(source), path.into(), None, Parts::open)
     }
 
-    /// As [`from_source`](Self::from_source), of a state whose parts lie among these files; `path`
-    /// is where the state is among them.
+    /// Like [`from_source`](Self::from_source), of a state whose parts lie among these files;
+    /// `path` is where the state is among them.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -197,43 +197,43 @@ impl Reader {
         Self { state: Arc::new(state) }
     }
 
-    /// Number of tensors.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         self.state.index.arrays_len()
     }
 
-    /// True if the state has no tensor.
+    /// Returns true if the state has no tensor.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Payload of all tensors in bytes.
+    /// Returns the payload of all tensors in bytes.
     pub fn data_bytes(&self) -> u64 {
         self.state.data_bytes
     }
 
-    /// The part of a save that the file is; `None` if it is a state. Arrays with shards in other
-    /// parts can be listed and verified, and not restored.
+    /// Returns the part of a save that the file is; `None` if it is a state. Arrays with shards in
+    /// other parts can be listed and verified, and not restored.
     pub fn part(&self) -> Option<Part> {
         self.state.part()
     }
 
-    /// The number of parts that several processes saved; 0 for a state of one file.
+    /// Returns the number of parts that several processes saved; 0 for a state of one file.
     pub fn parts(&self) -> u32 {
         self.state.merged.as_ref().map_or(0, |merged| merged.parts.count())
     }
 
-    /// Length of the file in bytes, parts included.
+    /// Returns the length of the file in bytes, parts included.
     pub fn file_bytes(&self) -> u64 {
         self.state.file_bytes
     }
 
-    /// Bytes under one checksum.
+    /// Returns the number of bytes under one checksum.
     pub fn chunk_bytes(&self) -> u32 {
         self.state.header.chunk_bytes
     }
 
-    /// The versions at which the state was written.
+    /// Returns the versions at which the state was written.
     ///
     /// # Errors
     /// If this build reads the state and does not write at one of its versions: that of a newer
@@ -243,17 +243,17 @@ impl Reader {
         Versions::from_numbers(self.format(), self.ifrt_version())
     }
 
-    /// The number of the layout that the file follows.
+    /// Returns the number of the layout that the file follows.
     pub fn format(&self) -> i32 {
         self.state.header.format
     }
 
-    /// The IFRT SerDes number that was requested when the state was saved.
+    /// Returns the IFRT SerDes number that was requested when the state was saved.
     pub fn ifrt_version(&self) -> i32 {
         self.state.header.ifrt_version
     }
 
-    /// Version constraints: the builds that may read the state.
+    /// Returns the version constraints: the builds that may read the state.
     pub fn versions(&self) -> VersionDef {
         let header = &self.state.header;
         VersionDef {
@@ -263,7 +263,7 @@ impl Reader {
         }
     }
 
-    /// Name and release of the program that wrote the state.
+    /// Returns the name and release of the program that wrote the state.
     pub fn producer_release(&self) -> &str {
         &self.state.header.producer_release
     }
@@ -273,7 +273,7 @@ impl Reader {
         self.state.header.metadata.as_deref()
     }
 
-    /// The tensor called `name`.
+    /// Returns the tensor called `name`.
     ///
     /// # Errors
     /// [`Error::NoSuchTensor`]; or if its spec cannot be read.
@@ -284,13 +284,13 @@ impl Reader {
         }
     }
 
-    /// The names of all tensors, in the order of their bytes.
+    /// Returns the names of all tensors, in the order of their bytes.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         let index = &self.state.index;
         (0..index.arrays_len()).map(|number| index.name(number as u32))
     }
 
-    /// All tensors, in the order of their names.
+    /// Returns all tensors, in the order of their names.
     ///
     /// # Errors
     /// Each item by itself: if the spec cannot be read.
@@ -298,7 +298,7 @@ impl Reader {
         (0..self.len()).map(|number| self.tensor_at(number as u32))
     }
 
-    /// All tensors, in the order in which their data lies in the file.
+    /// Returns all tensors, in the order in which their data lies in the file.
     ///
     /// # Errors
     /// If a spec cannot be read.

@@ -58,8 +58,8 @@ pub struct Salvaged {
 }
 
 impl Salvaged {
-    /// True if nothing is lost: [`whole`](Self::whole) is known to be everything that the state
-    /// ever had.
+    /// Returns true if nothing is lost: [`whole`](Self::whole) is known to be everything that the
+    /// state ever had.
     pub fn is_complete(&self) -> bool {
         self.complete_list && self.lost.is_empty() && self.lost_parts.is_empty()
     }
@@ -96,7 +96,7 @@ impl Reader {
         Self::salvage_opened(&open, path, None, monitor).map_err(unread)
     }
 
-    /// As [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
+    /// Like [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
     /// and where the parts are that belong to it, if several processes saved it.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Reader {
         Self::salvage_opened(&open, path.as_ref(), None, monitor).map_err(unread)
     }
 
-    /// As [`salvage_source`](Self::salvage_source), of a state whose parts lie among these files;
+    /// Like [`salvage_source`](Self::salvage_source), of a state whose parts lie among these files;
     /// `path` is where the state is among them.
     ///
     /// # Errors
@@ -209,8 +209,8 @@ fn unread(error: Error) -> Error {
     }
 }
 
-/// True if the part may exist and be intact, but the system failed to read it. Where something
-/// other than a file has its name, there is none.
+/// Returns true if the part may exist and be intact, but the system failed to read it. Where
+/// something other than a file has its name, there is none.
 fn is_unread(lost: &Lost) -> bool {
     match &lost.error {
         Error::Io { source, .. } => {
@@ -227,7 +227,7 @@ const WITHOUT_HEADER: &str =
 /// Remedy for the damaged index over the parts that several processes saved.
 const WITHOUT_INDEX: &str = "its tensors lie in its parts: salvage each of those by itself";
 
-/// The error of a salvage that ends at damage.
+/// Returns the error of a salvage that ends at damage.
 fn nothing_salvaged(error: Error, path: &Path, remedy: &'static str) -> Error {
     match error {
         Error::Corrupt { place, found, expected, .. } => {
@@ -361,7 +361,7 @@ struct Step {
 }
 
 impl Search<'_> {
-    /// The next piece whose header is whole, at `position` or behind it.
+    /// Returns the next piece whose header is whole, at `position` or behind it.
     fn next(&mut self, mut position: u64) -> Result<Option<Step>, Error> {
         let mut window = Vec::new();
         while position + HEADER_FIXED_BYTES as u64 <= self.size {
@@ -428,7 +428,7 @@ impl Search<'_> {
         step(name, result, layout.end)
     }
 
-    /// True if the index begins at `position`: then no piece follows.
+    /// Returns true if the index begins at `position`: then no piece follows.
     fn is_index(&self, position: u64) -> Result<bool, Error> {
         let mut magic = [0; INDEX_MAGIC.len()];
         if position.saturating_add(magic.len() as u64) > self.size {

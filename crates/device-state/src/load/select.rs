@@ -4,9 +4,9 @@ use super::{Reader, Tensor};
 use crate::Error;
 
 impl Reader {
-    /// The tensors whose names match one of `patterns`, or all if there is no pattern, in the order
-    /// of the file. In a pattern `*` stands for any text, `?` for any one character, `[a-z]` and
-    /// `[!a-z]` for one of those that are listed or not.
+    /// Returns the tensors whose names match one of `patterns`, or all if there is no pattern, in
+    /// the order of the file. In a pattern `*` stands for any text, `?` for any one character,
+    /// `[a-z]` and `[!a-z]` for one of those that are listed or not.
     ///
     /// # Errors
     /// [`Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be read.
@@ -34,13 +34,13 @@ impl Reader {
     }
 }
 
-/// True if `name` matches one of `patterns`, in the notation of [`Reader::select`].
+/// Returns true if `name` matches one of `patterns`, in the notation of [`Reader::select`].
 pub fn matches_any<S: AsRef<str>>(patterns: &[S], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern.as_ref(), name))
 }
 
-/// True if `name` matches `pattern`. The time is at most proportional to the product of their
-/// lengths.
+/// Returns true if `name` matches `pattern`. The time is at most proportional to the product of
+/// their lengths.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
@@ -71,7 +71,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The length of the pattern's first element if it fits `found`.
+/// Returns the length of the pattern's first element if it fits `found`.
 fn one(pattern: &[char], found: char) -> Option<usize> {
     match pattern.first()? {
         '?' => Some(1),

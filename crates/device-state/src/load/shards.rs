@@ -46,7 +46,7 @@ impl<D> Clone for ShardTarget<'_, D> {
 }
 
 impl<'a, D> ShardTarget<'a, D> {
-    /// The shard of the device `device` of the sharding, into memory of `on`.
+    /// Creates the shard of the device `device` of the sharding, into memory of `on`.
     pub const fn new(device: DeviceId, on: &'a D) -> Self {
         Self { device, on, domain: None }
     }
@@ -100,7 +100,7 @@ impl Tensor {
         self.load_blocks::<D>(&wanted, monitor)
     }
 
-    /// The part of the array that each target gets.
+    /// Returns the part of the array that each target gets.
     fn wanted<'a, D>(
         &self,
         sharding: &Sharding,

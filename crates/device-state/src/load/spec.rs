@@ -36,7 +36,7 @@ impl KnownSpec {
     }
 }
 
-/// Length in bytes of `elements` elements; `None` for types without a fixed size.
+/// Returns the length in bytes of `elements` elements; `None` for types without a fixed size.
 fn bytes_of(dtype: DType, elements: u64) -> Option<u64> {
     dtype.unpacked_byte_size().and_then(|bytes| elements.checked_mul(bytes.into()))
 }

@@ -43,12 +43,12 @@ impl fmt::Debug for Tensor {
 }
 
 impl Tensor {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         self.state.index.name(self.number)
     }
 
-    /// Element type, shape and sharding.
+    /// Returns the element type, shape and sharding.
     pub fn spec(&self) -> &ArraySpec {
         static NONE: OnceLock<ArraySpec> = OnceLock::new();
         // Read by `check` before the tensor was handed out.
@@ -61,17 +61,18 @@ impl Tensor {
         })
     }
 
-    /// The number of its spec, which tensors share whose specs are the same bytes, and these.
+    /// Returns the number of its spec, which tensors share whose specs are the same bytes, and
+    /// these.
     pub fn spec_bytes(&self) -> (u32, &[u8]) {
         (self.spec, self.state.index.spec(self.spec))
     }
 
-    /// Length of its data in bytes, all shards together.
+    /// Returns the length of its data in bytes, all shards together.
     pub fn bytes(&self) -> u64 {
         self.pieces().map(|(_, piece)| piece.data_bytes).sum()
     }
 
-    /// The device and the bytes of each of its pieces.
+    /// Returns the device and the bytes of each of its pieces.
     pub fn piece_devices(&self) -> impl Iterator<Item = PieceOfDevice> {
         let index = &self.state.index;
         self.pieces().map(|(_, piece)| PieceOfDevice {
@@ -80,7 +81,7 @@ impl Tensor {
         })
     }
 
-    /// Number and entry of each of its pieces.
+    /// Returns the number and entry of each of its pieces.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (u32, PieceEntry)> {
         let index = &self.state.index;
         (self.first_piece..self.first_piece.saturating_add(self.piece_count))
@@ -135,7 +136,7 @@ impl Tensor {
         check_tiling(self.spec(), &domains).map_err(|reason| Error::shards(self.name(), reason))
     }
 
-    /// True if one piece holds the whole tensor.
+    /// Returns true if one piece holds the whole tensor.
     pub(super) fn is_whole(&self) -> bool {
         let index = &self.state.index;
         self.piece_count == 1

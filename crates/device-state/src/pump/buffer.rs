@@ -112,7 +112,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// The first `used` bytes of a buffer.
+    /// Creates the first `used` bytes of a buffer.
     ///
     /// # Errors
     /// If the buffer is shorter.
@@ -123,12 +123,12 @@ impl Filled {
         Err(Error::invalid(format!("a buffer of {} bytes cannot hold {used}", buffer.len())))
     }
 
-    /// The buffer, and how much of it counts.
+    /// Returns the buffer, and how much of it counts.
     pub(crate) fn into_parts(self) -> (Buffer, usize) {
         (self.buffer, self.used)
     }
 
-    /// The buffer, to be filled anew.
+    /// Returns the buffer, to be filled anew.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.buffer
     }
@@ -157,12 +157,12 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// An empty one with room for `limit` bytes, or for as many as the buffer has.
+    /// Creates an empty one with room for `limit` bytes, or for as many as the buffer has.
     pub(crate) fn new(buffer: Buffer, limit: usize) -> Self {
         Self { used: 0, limit: limit.min(buffer.len()), buffer }
     }
 
-    /// True if there is no room left.
+    /// Returns true if there is no room left.
     pub(crate) fn is_full(&self) -> bool {
         self.used >= self.limit
     }
@@ -182,7 +182,7 @@ impl Filling {
         Ok(most)
     }
 
-    /// Bytes that it has been filled with so far.
+    /// Returns the bytes that it has been filled with so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.used]
     }

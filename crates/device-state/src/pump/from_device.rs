@@ -30,7 +30,7 @@ enum Arriving<M: Memory> {
 }
 
 impl<'a, M: Memory> FromDevice<'a, M> {
-    /// All of `memory`, which is called `name` in messages, in buffers of `pool`.
+    /// Creates all of `memory`, which is called `name` in messages, in buffers of `pool`.
     pub(crate) fn new(
         name: &'a str,
         memory: &'a M,

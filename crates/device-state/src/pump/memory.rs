@@ -17,8 +17,8 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// An array of these dimensions; `None` if its elements have no size, or it is longer than any
-    /// memory.
+    /// Creates an array of these dimensions; `None` if its elements have no size, or it is longer
+    /// than any memory.
     #[must_use]
     pub fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
         let dims: SmallVec<[i64; 4]> = dims.into_iter().collect();
@@ -32,27 +32,27 @@ impl Contents {
         Some(Self { dtype, dims, bytes })
     }
 
-    /// A number of bytes that are no array.
+    /// Returns a number of bytes that are no array.
     #[must_use]
     pub fn of_bytes(bytes: u64) -> Self {
         Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }
     }
 
-    /// The type of its elements.
+    /// Returns the type of its elements.
     #[inline]
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Its dimensions.
+    /// Returns its dimensions.
     #[inline]
     #[must_use]
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
-    /// Its length in bytes: dense, each element in whole bytes.
+    /// Returns its length in bytes: dense, each element in whole bytes.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> u64 {
@@ -97,20 +97,20 @@ pub trait Memory: Sized + Sync {
     /// Makes a stream.
     fn create_stream(device: &Self::Device) -> Result<Self::Stream, Self::Error>;
 
-    /// True if the stream is one of this device.
+    /// Returns true if the stream is one of this device.
     fn is_on(stream: &Self::Stream, device: &Self::Device) -> bool;
 
-    /// True if these are one device.
+    /// Returns true if these are one device.
     fn is_same(one: &Self::Device, other: &Self::Device) -> bool;
 
-    /// Device that holds it.
+    /// Returns the device that holds it.
     fn device(&self) -> &Self::Device;
 
-    /// Its length.
+    /// Returns its length.
     fn bytes(&self) -> u64;
 
-    /// True if it can only be read as a whole, so that one host buffer must hold all of it; by
-    /// default any range of it can be copied by itself.
+    /// Returns true if it can only be read as a whole, so that one host buffer must hold all of it;
+    /// by default any range of it can be copied by itself.
     fn is_read_whole(&self) -> bool {
         false
     }
@@ -130,8 +130,8 @@ pub trait Memory: Sized + Sync {
     /// Fills `target` from `offset` on, and waits for it.
     fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// An error of the device as one of a state: what was being done, with the bytes of which
-    /// tensor.
+    /// Returns an error of the device as one of a state: what was being done, with the bytes of
+    /// which tensor.
     fn failed(action: &'static str, name: &str, error: Self::Error) -> Error;
 }
 
@@ -142,10 +142,10 @@ pub trait Memory: Sized + Sync {
 /// gathers the pieces itself and hands them over with the last one. Memory of no bytes gets no
 /// write.
 pub trait Incoming<M: Memory>: Sized {
-    /// Device that holds it.
+    /// Returns the device that holds it.
     fn device(&self) -> &M::Device;
 
-    /// Its length.
+    /// Returns its length.
     fn bytes(&self) -> u64;
 
     /// Begins to copy the first `bytes` bytes of `source` to `offset`.
@@ -160,7 +160,7 @@ pub trait Incoming<M: Memory>: Sized {
     /// Copies `source` to `offset`, and waits for it.
     fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), M::Error>;
 
-    /// The memory, all of whose copies were waited for.
+    /// Returns the memory, all of whose copies were waited for.
     fn finish(self) -> Result<M, M::Error>;
 }
 

@@ -38,7 +38,7 @@ pub(super) const IN_FLIGHT: usize = 3;
 /// less than a stream and an event.
 pub(super) const STREAMED_FROM: u64 = BUFFER_BYTES as u64;
 
-/// True if there is a core besides this one, so that starting a second thread is worth it.
+/// Returns true if there is a core besides this one, so that starting a second thread is worth it.
 pub(super) fn has_second_core() -> bool {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) > 1
 }

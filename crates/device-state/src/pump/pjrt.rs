@@ -9,7 +9,7 @@ use serdes_pjrt::{
 use super::{Contents, Incoming, Memory};
 use crate::Error;
 
-/// The type of the same name; the numbers of the two are not the same.
+/// Returns the type of the same name; the numbers of the two are not the same.
 fn element_type(dtype: DType) -> Result<ElementType, PjrtError> {
     ElementType::of_name(dtype.name()).ok_or_else(|| PjrtError::InvalidArgument {
         what: "the element type",

@@ -47,22 +47,23 @@ pub(crate) struct Returns {
 }
 
 impl Pool {
-    /// A pool of buffers of `bytes` bytes, which makes one whenever none is free: for a taker that
-    /// gives them back itself, and holds few.
+    /// Returns a pool of buffers of `bytes` bytes, which makes one whenever none is free: for a
+    /// taker that gives them back itself, and holds few.
     pub(crate) fn new(bytes: usize) -> (Self, Returns) {
         let (give_back, free) = channel();
         (Self { free, bytes, left: None }, Returns { free: give_back, bytes })
     }
 
-    /// A pool of at most `most` buffers, whose taker waits for other threads to give them back.
+    /// Returns a pool of at most `most` buffers, whose taker waits for other threads to give them
+    /// back.
     pub(crate) fn bounded(most: usize, bytes: usize) -> (Self, Returns) {
         let (pool, returns) = Self::new(bytes);
         (Self { left: Some(most), ..pool }, returns)
     }
 
-    /// A buffer of `least` bytes or more: a free one, a new one of `make`, which is told its
-    /// length, or, when there are as many as there may be, the next that comes back. One that is
-    /// longer than those of the pool is made for this time only.
+    /// Returns a buffer of `least` bytes or more: a free one, a new one of `make`, which is told
+    /// its length, or, when there are as many as there may be, the next that comes back. One that
+    /// is longer than those of the pool is made for this time only.
     pub(crate) fn take(
         &mut self,
         least: usize,

@@ -12,7 +12,7 @@ impl<M: Memory> Streams<M> {
         Self(Vec::new())
     }
 
-    /// The stream of a device.
+    /// Returns the stream of a device.
     #[expect(
         clippy::indexing_slicing,
         reason = "a position that was found in the list, or its last"

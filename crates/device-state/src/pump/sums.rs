@@ -39,7 +39,7 @@ impl ChunkSums {
         self.filled = 0;
     }
 
-    /// The checksums of the piece; the last chunk may be short.
+    /// Returns the checksums of the piece; the last chunk may be short.
     pub(crate) fn finish(mut self) -> Vec<u32> {
         if self.filled > 0 {
             self.close();

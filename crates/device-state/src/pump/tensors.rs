@@ -25,7 +25,7 @@ pub struct Uploads<'a, M: Memory> {
 }
 
 impl<'a, M: Memory> Uploads<'a, M> {
-    /// Onto `device`.
+    /// Creates uploads onto `device`.
     pub fn new(device: &'a M::Device, monitor: &'a ProgressMonitor) -> Self {
         let (pool, returns) = Pool::new(BUFFER_BYTES);
         let to = ToDevice::new(returns.clone());
@@ -38,7 +38,7 @@ impl<'a, M: Memory> Uploads<'a, M> {
         self
     }
 
-    /// The checksums of the array that was put last, if they are taken.
+    /// Returns the checksums of the array that was put last, if they are taken.
     pub fn take_sums(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.sums)
     }
@@ -98,8 +98,8 @@ impl<M: Memory> Downloads<M> {
         Self { streams: Streams::new(), pool, returns }
     }
 
-    /// The bytes of `memory`, in order, copied ahead of the reader. Errors of the device come as
-    /// [`io::Error`]s with the [`Error`] inside.
+    /// Returns the bytes of `memory`, in order, copied ahead of the reader. Errors of the device
+    /// come as [`io::Error`]s with the [`Error`] inside.
     pub fn reader<'a>(&'a mut self, name: &'a str, memory: &'a M) -> Download<'a, M> {
         let Self { streams, pool, returns } = self;
         Download {

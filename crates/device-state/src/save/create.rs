@@ -37,7 +37,7 @@ impl WriteOptions {
         self.create_part_in(&store, part)
     }
 
-    /// As [`create_part`](Self::create_part), in any store.
+    /// Like [`create_part`](Self::create_part), in any store.
     ///
     /// # Errors
     /// If the store cannot take it.

@@ -11,7 +11,7 @@ use crate::Error;
 /// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
 /// device that another library hosts, for example.
 pub trait DeferredBytes {
-    /// Number of bytes.
+    /// Returns the number of bytes.
     fn count(&self) -> u64;
 
     /// Brings them into memory, where they stay until the answer is dropped. A writer drops it
@@ -33,7 +33,7 @@ impl DeferredBytes for [u8] {
     }
 }
 
-/// The bytes of a tensor of this name, or of a shard of it: as many as there are to be.
+/// Returns the bytes of a tensor of this name, or of a shard of it: as many as there are to be.
 pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
     name: &str,
     deferred: &'a B,
@@ -48,7 +48,7 @@ pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
 }
 
 impl Writer {
-    /// As [`add_bytes`](Self::add_bytes), of bytes that come into memory now, and go again.
+    /// Like [`add_bytes`](Self::add_bytes), of bytes that come into memory now, and go again.
     ///
     /// ```
     /// use std::io;

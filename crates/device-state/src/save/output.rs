@@ -74,7 +74,7 @@ impl Output {
         Self { pool, drain: Drain { sink, writing } }
     }
 
-    /// The pool that empty buffers come from, and the drain that full ones go to.
+    /// Returns the pool that empty buffers come from, and the drain that full ones go to.
     pub(super) fn ends(&mut self) -> (&mut Pool, &mut Drain) {
         (&mut self.pool, &mut self.drain)
     }
@@ -121,7 +121,7 @@ impl WritingThread {
         Ok(Self { orders, writer, busy: false })
     }
 
-    /// Error that ended the writing thread, if any.
+    /// Returns the error that ended the writing thread, if any.
     fn end(self) -> io::Result<()> {
         drop(self.orders);
         let panicked = |_| Err(io::Error::other("the writing thread panicked"));

@@ -36,7 +36,8 @@ impl<M: ?Sized> Clone for Shard<'_, M> {
 }
 
 impl<'a, M: ?Sized> Shard<'a, M> {
-    /// The shard on the device `device` of the sharding: the elements of its part, row by row.
+    /// Creates the shard on the device `device` of the sharding: the elements of its part, row by
+    /// row.
     pub const fn new(device: DeviceId, memory: &'a M) -> Self {
         Self { device, memory, domain: None }
     }
@@ -145,8 +146,8 @@ impl Writer {
         Ok(())
     }
 
-    /// As [`add_sharded`](Self::add_sharded), of shards whose bytes lie in memory of this process:
-    /// dense, row-major, little endian, elements narrower than a byte in a byte each.
+    /// Like [`add_sharded`](Self::add_sharded), of shards whose bytes lie in memory of this
+    /// process: dense, row-major, little endian, elements narrower than a byte in a byte each.
     ///
     /// ```
     /// use serdes_device_state::{Reader, Shard, Versions, Writer};
@@ -182,8 +183,8 @@ impl Writer {
         self.add_shards_of_bytes(name, spec, shards)
     }
 
-    /// As [`add_sharded_bytes`](Self::add_sharded_bytes), of shards that come into memory
-    /// one after the other.
+    /// Like [`add_sharded_bytes`](Self::add_sharded_bytes), of shards that come into memory one
+    /// after the other.
     ///
     /// # Errors
     /// As [`add_sharded`](Self::add_sharded); or if the bytes of a shard cannot be had, or are
@@ -223,7 +224,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A spec as it is given and as it is stored, if it can be stored.
+    /// Returns a spec as it is given and as it is stored, if it can be stored.
     fn specs_of<'a>(&self, name: &str, spec: &'a ArraySpec) -> Result<Specs<'a>, Error> {
         let specs = without_index_domains(spec);
         let encodes = specs.stored.can_serialize_at(self.options().versions.specs());
@@ -232,8 +233,8 @@ impl Writer {
         Ok(specs)
     }
 
-    /// The parts that this writer writes, in the order in which the sharding has them; `check`
-    /// compares what memory holds with the dimensions of its part.
+    /// Returns the parts that this writer writes, in the order in which the sharding has them;
+    /// `check` compares what memory holds with the dimensions of its part.
     fn choose<'a, 'b, M: ?Sized>(
         &self,
         name: &str,
@@ -292,7 +293,7 @@ impl Writer {
     }
 }
 
-/// The shards by their devices, of which each has one.
+/// Returns the shards by their devices, of which each has one.
 fn by_device<'a, 'b, M: ?Sized>(
     shards: &'b [Shard<'a, M>],
 ) -> Result<HashMap<DeviceId, &'b Shard<'a, M>>, String> {
@@ -308,7 +309,7 @@ fn by_device<'a, 'b, M: ?Sized>(
 /// Parts of an array, each with the devices that hold it, and devices that hold nothing.
 type Holders = (Vec<(Block, Vec<DeviceId>)>, Vec<DeviceId>);
 
-/// Every part of an array once, and who holds it.
+/// Returns every part of an array once, and who holds it.
 fn holders<M: ?Sized>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holders, String> {
     let shape = spec.shape();
     let blocks = match shards.iter().filter(|shard| shard.domain.is_some()).count() {
@@ -354,7 +355,7 @@ struct Specs<'a> {
     stored: ArraySpec,
 }
 
-/// No version of a spec carries index domains; the placements of the shards do.
+/// Returns no version of a spec carries index domains; the placements of the shards do.
 fn without_index_domains(spec: &ArraySpec) -> Specs<'_> {
     let stored = match spec.sharding() {
         Sharding::Concrete(concrete) => {
@@ -419,7 +420,7 @@ mod tests {
         }
     }
 
-    /// The state of four rows on four devices, of which the last has `bytes_of_last` bytes.
+    /// Returns the state of four rows on four devices, of which the last has `bytes_of_last` bytes.
     fn save(bytes_of_last: usize) -> Result<Vec<u8>, String> {
         let rows = OpSharding::tiled(TileAssignment::iota([4, 1], [4], [0]).unwrap());
         let devices = DeviceList::from([0, 1, 2, 3]);

@@ -56,12 +56,12 @@ impl Staging {
         Self { output, threaded, path, monitor, position: 0, current: None, make: None }
     }
 
-    /// Position of the next byte in the file.
+    /// Returns the position of the next byte in the file.
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Name of the output in messages.
+    /// Returns the name of the output in messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -78,7 +78,7 @@ impl Staging {
         }
     }
 
-    /// The next bytes of the file.
+    /// Returns the next bytes of the file.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -105,7 +105,7 @@ impl Staging {
         Ok(())
     }
 
-    /// The next `count` bytes of data, written by `fill` where they go, some at a time.
+    /// Returns the next `count` bytes of data, written by `fill` where they go, some at a time.
     pub(super) fn put_data(
         &mut self,
         mut count: u64,
@@ -119,10 +119,11 @@ impl Staging {
         Ok(())
     }
 
-    /// Data that lies in memory of this process, summed in `sums`. What is large enough is handed
-    /// to the system from where it lies. A second core sums it meanwhile, if there is one: the
-    /// system lets only one thread at a time write to a file. Otherwise, and where it is too little
-    /// for that, each part is written right after it was summed, which brought it into the cache.
+    /// Returns the data that lies in memory of this process, summed in `sums`. What is large enough
+    /// is handed to the system from where it lies. A second core sums it meanwhile, if there is
+    /// one: the system lets only one thread at a time write to a file. Otherwise, and where it is
+    /// too little for that, each part is written right after it was summed, which brought it into
+    /// the cache.
     pub(super) fn put_bytes(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<(), Error> {
         let mut rest = bytes;
         if (bytes.len() as u64) < STREAMED_FROM {
@@ -184,7 +185,7 @@ impl Staging {
         Ok(Some(filling.finish().into_buffer()))
     }
 
-    /// All bytes of `memory`, summed in `sums`.
+    /// Returns all bytes of `memory`, summed in `sums`.
     pub(super) fn put_memory<M: Memory + 'static>(
         &mut self,
         name: &str,
@@ -217,7 +218,7 @@ impl Staging {
         Ok(())
     }
 
-    /// All bytes of a `memory` that is shorter than a buffer.
+    /// Returns all bytes of a `memory` that is shorter than a buffer.
     fn put_small<M: Memory>(
         &mut self,
         name: &str,

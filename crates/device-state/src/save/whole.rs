@@ -30,7 +30,7 @@ impl Writer {
         self.end_piece(piece)
     }
 
-    /// As [`add`](Self::add), of memory whose chunks had these checksums when it was filled.
+    /// Like [`add`](Self::add), of memory whose chunks had these checksums when it was filled.
     ///
     /// # Errors
     /// As [`add`](Self::add); [`Error::OtherBytes`] if the device gives back something else.
@@ -136,8 +136,8 @@ impl Writer {
 }
 
 impl WriteOptions {
-    /// The length in bytes of the state that [`stream`](Self::stream) would write for whole tensors
-    /// with data of these lengths in bytes. A string takes 8 bytes more than its text.
+    /// Returns the length in bytes of the state that [`stream`](Self::stream) would write for whole
+    /// tensors with data of these lengths in bytes. A string takes 8 bytes more than its text.
     ///
     /// # Errors
     /// As [`Writer::add_bytes`], except that lengths are not compared with specs.
@@ -156,7 +156,7 @@ impl WriteOptions {
     }
 }
 
-/// All of an array, on the first device of its sharding.
+/// Returns all of an array, on the first device of its sharding.
 fn whole(spec: &ArraySpec) -> Placement {
     let device = spec.sharding().devices().ids().first().map_or(0, |id| id.0);
     Placement { device, domain: None }

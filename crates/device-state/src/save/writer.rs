@@ -76,7 +76,7 @@ pub(super) struct OpenArray<'a> {
 }
 
 impl OpenArray<'_> {
-    /// Name of the tensor.
+    /// Returns the name of the tensor.
     pub(super) const fn name(&self) -> &str {
         self.name
     }
@@ -233,7 +233,7 @@ impl Writer {
         Ok(OpenPiece { number: placed.number, sums: ChunkSums::new(self.options.chunk_bytes) })
     }
 
-    /// All data of a piece, out of device memory.
+    /// Returns all data of a piece, out of device memory.
     pub(super) fn put_memory<M: HostedMemory>(
         &mut self,
         array: &OpenArray<'_>,
@@ -244,7 +244,7 @@ impl Writer {
         self.staging.put_memory(array.name, memory, streams, &mut piece.sums)
     }
 
-    /// The next `bytes` bytes of a piece's data, read straight into the buffers.
+    /// Returns the next `bytes` bytes of a piece's data, read straight into the buffers.
     pub(super) fn put_reader(
         &mut self,
         piece: &mut OpenPiece,
@@ -259,7 +259,7 @@ impl Writer {
         })
     }
 
-    /// The next bytes of a piece's data, which lie in memory of this process.
+    /// Returns the next bytes of a piece's data, which lie in memory of this process.
     pub(super) fn put_bytes(&mut self, piece: &mut OpenPiece, bytes: &[u8]) -> Result<(), Error> {
         self.staging.put_bytes(bytes, &mut piece.sums)
     }
@@ -295,7 +295,7 @@ impl Writer {
         self.put_footer(piece.number, &found)
     }
 
-    /// The length of the chunks that have a checksum each.
+    /// Returns the length of the chunks that have a checksum each.
     pub const fn chunk_bytes(&self) -> u32 {
         self.options.chunk_bytes
     }
@@ -344,8 +344,8 @@ impl Writer {
         Ok(PlacedPiece { layout, number, header })
     }
 
-    /// The file behind the output, if pieces can be written at any place of it, and what it is
-    /// called in messages.
+    /// Returns the file behind the output, if pieces can be written at any place of it, and what it
+    /// is called in messages.
     pub(super) fn file(&self) -> Option<(&File, &Path)> {
         Some((self.file.as_ref()?, self.staging.path()))
     }

@@ -15,12 +15,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The whole array.
+    /// Returns the whole array.
     pub(crate) fn whole(shape: &Shape) -> Self {
         Self { dims: shape.dims().iter().map(|dim| (0, dim.unsigned_abs())).collect() }
     }
 
-    /// The part of an array of `shape` that a stored domain says; `None` if it has another rank.
+    /// Returns the part of an array of `shape` that a stored domain says; `None` if it has another
+    /// rank.
     pub(crate) fn of(domain: &Domain, shape: &Shape) -> Option<Self> {
         match domain {
             None => Some(Self::whole(shape)),
@@ -31,7 +32,7 @@ impl Block {
         }
     }
 
-    /// The part that an index domain says; a message if it is none of an array of `shape`.
+    /// Returns the part that an index domain says; a message if it is none of an array of `shape`.
     pub(crate) fn of_domain(domain: &IndexDomain, shape: &Shape) -> Result<Self, String> {
         let outside = || format!("the part {domain} does not lie in an array of {shape}");
         if domain.shape().rank() != shape.rank() {
@@ -50,7 +51,7 @@ impl Block {
         (*self != Self::whole(shape)).then(|| self.dims.to_vec())
     }
 
-    /// The number of elements; `None` past 2^64.
+    /// Returns the number of elements; `None` past 2^64.
     pub(crate) fn elements(&self) -> Option<u64> {
         if self.is_empty() {
             return Some(0);
@@ -58,7 +59,7 @@ impl Block {
         self.dims.iter().try_fold(1_u64, |product, (_, extent)| product.checked_mul(*extent))
     }
 
-    /// True if it has no elements.
+    /// Returns true if it has no elements.
     pub(crate) fn is_empty(&self) -> bool {
         self.dims.iter().any(|(_, extent)| *extent == 0)
     }
@@ -114,8 +115,8 @@ pub(crate) fn blocks_of(
         .collect()
 }
 
-/// Bytes of an element; a message for arrays that have no elements of one size, or do not lie row
-/// by row.
+/// Returns the bytes of an element; a message for arrays that have no elements of one size, or do
+/// not lie row by row.
 pub(crate) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
     if let Some(layout) = spec.layout()
         && !is_row_major(layout, spec.shape().rank())
@@ -129,7 +130,7 @@ pub(crate) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
     })
 }
 
-/// True if elements of this layout lie in row-major order, without gaps.
+/// Returns true if elements of this layout lie in row-major order, without gaps.
 fn is_row_major(layout: &PjRtLayout, rank: usize) -> bool {
     let layout = layout.xla_layout();
     let order = layout.minor_to_major();

@@ -41,7 +41,7 @@ pub(crate) struct CellIterator {
 }
 
 impl CellIterator {
-    /// The walk through `whole`; a message if the blocks cut it too often.
+    /// Creates the walk through `whole`; a message if the blocks cut it too often.
     ///
     /// Sources are taken as they are: the first one that has a cell is its source.
     pub(crate) fn new(whole: &Block, sources: &[Block], targets: &[Block]) -> Result<Self, String> {
@@ -142,7 +142,7 @@ impl CellIterator {
         })
     }
 
-    /// The next run; `None` at the end of the array.
+    /// Returns the next run; `None` at the end of the array.
     pub(crate) fn next(&mut self) -> Option<Run<'_>> {
         if self.done {
             return None;

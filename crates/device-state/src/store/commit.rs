@@ -15,15 +15,15 @@ pub trait Commit: Send {
     /// If the store fails; nothing appears then.
     fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error>;
 
-    /// The file behind the sink, if the sink writes at its cursor: then bytes are also written at
-    /// other places of it, behind those that the sink got, and the cursor is moved behind them.
-    /// `None` by default.
+    /// Returns the file behind the sink, if the sink writes at its cursor: then bytes are also
+    /// written at other places of it, behind those that the sink got, and the cursor is moved
+    /// behind them. `None` by default.
     fn file(&self) -> Option<&File> {
         None
     }
 
-    /// True if the bytes of the sink went to the disk past the system's cache, up to here. `false`
-    /// by default.
+    /// Returns true if the bytes of the sink went to the disk past the system's cache, up to here.
+    /// `false` by default.
     fn is_direct(&self) -> bool {
         false
     }

@@ -32,7 +32,7 @@ pub struct LocalParts {
 }
 
 impl LocalParts {
-    /// The store of the state at `path`.
+    /// Creates the store of the state at `path`.
     ///
     /// A link stands for what it points to. The working directory may change afterwards.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -62,7 +62,7 @@ impl LocalParts {
         self
     }
 
-    /// True if everything that was read up to here was read past the system's page cache.
+    /// Returns true if everything that was read up to here was read past the system's page cache.
     pub fn reads_direct(&self) -> bool {
         self.direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
     }
@@ -86,7 +86,8 @@ impl LocalParts {
         Ok(directory)
     }
 
-    /// The saves whose parts the merged states beside the directory need, under any file name.
+    /// Returns the saves whose parts the merged states beside the directory need, under any file
+    /// name.
     ///
     /// # Errors
     /// An error for a state that cannot be read, because it may need any part.
@@ -103,8 +104,8 @@ impl LocalParts {
         Ok(saves)
     }
 
-    /// The save whose parts in the directory the file at `path` needs; `None` for a file that is
-    /// not the index of a merged state with this directory.
+    /// Returns the save whose parts in the directory the file at `path` needs; `None` for a file
+    /// that is not the index of a merged state with this directory.
     ///
     /// # Errors
     /// An error for a state that is damaged, or of a newer build: the parts that it needs are
@@ -145,7 +146,7 @@ impl LocalParts {
         removed.map_err(|error| Error::io("remove", &self.path, error))
     }
 
-    /// The names in the directory of the parts; `None` if it cannot be listed to its end.
+    /// Returns the names in the directory of the parts; `None` if it cannot be listed to its end.
     fn names(&self) -> Option<Vec<String>> {
         let entries = fs::read_dir(self.parts_directory()).ok()?;
         let names: io::Result<Vec<_>> =

@@ -85,7 +85,7 @@ pub fn merge(
     merge_in(Arc::new(LocalParts::new(path.as_ref())), save, options)
 }
 
-/// As [`merge`], in any store.
+/// Like [`merge`], in any store.
 ///
 /// # Errors
 /// As [`merge`].
@@ -138,7 +138,7 @@ pub fn merge_in(
     })
 }
 
-/// The readers that one of the parts excludes.
+/// Returns the readers that one of the parts excludes.
 fn bad_consumers(parts: &[Reader]) -> Vec<i32> {
     let mut all: Vec<i32> =
         parts.iter().flat_map(|part| part.state.header.bad_consumers.iter().copied()).collect();
@@ -228,7 +228,8 @@ impl ReadAt for Closable {
     }
 }
 
-/// The indexes of the parts of a save, in their order, and what a merged state records of each.
+/// Returns the indexes of the parts of a save, in their order, and what a merged state records of
+/// each.
 fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, PartRecord)>, Error> {
     let mut parts: Vec<Part> =
         store.list_parts()?.into_iter().filter(|part| part.save() == save).collect();

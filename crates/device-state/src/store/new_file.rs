@@ -16,7 +16,7 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// A file that replaces `target` when it is committed.
+    /// Creates a file that replaces `target` when it is committed.
     pub(crate) fn create(target: &Path) -> Result<Self, Error> {
         Ok(Self::from(Replacement::create(target)?))
     }
@@ -26,8 +26,8 @@ impl NewFile {
         Self { replacement: self.replacement.keeping(states), ..self }
     }
 
-    /// The way of its bytes into the file, front to back; past the system's cache if `direct` says
-    /// so and the file system can.
+    /// Returns the way of its bytes into the file, front to back; past the system's cache if
+    /// `direct` says so and the file system can.
     pub(crate) fn sink(&mut self, durability: Durability, direct: bool) -> Result<Sink, Error> {
         let partial = self.replacement.partial();
         let file = self.replacement.file().try_clone();

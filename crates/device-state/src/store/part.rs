@@ -24,12 +24,12 @@ use crate::{Error, format::role::PartRole};
 pub struct SaveId(pub(crate) [u8; 16]);
 
 impl SaveId {
-    /// The id of these 16 bytes.
+    /// Creates the id of these 16 bytes.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// A new random id.
+    /// Returns a new random id.
     pub fn random() -> Self {
         // Each state is seeded by the system; time and process tell apart those that are not.
         let seed = (SystemTime::now(), process::id());
@@ -37,8 +37,8 @@ impl SaveId {
         Self((half() << 64 | half()).to_le_bytes())
     }
 
-    /// The id that a text stands for, so that processes agree on it without speaking: the 32
-    /// hexadecimal digits of an id are that id, any other text is hashed (FNV-1a of 128 bits).
+    /// Returns the id that a text stands for, so that processes agree on it without speaking: the
+    /// 32 hexadecimal digits of an id are that id, any other text is hashed (FNV-1a of 128 bits).
     ///
     /// ```
     /// use serdes_device_state::SaveId;
@@ -56,7 +56,7 @@ impl SaveId {
             .unwrap_or_else(|_| Self(text.bytes().fold(BASIS, hash).to_be_bytes()))
     }
 
-    /// Its 16 bytes.
+    /// Returns its 16 bytes.
     pub const fn bytes(self) -> [u8; 16] {
         self.0
     }
@@ -98,7 +98,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Part `number` of `count`, counted from 0.
+    /// Creates the part `number` of `count`, counted from 0.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `number` is not below `count`.
@@ -109,27 +109,27 @@ impl Part {
         Err(Error::invalid(format!("found part {number} of {count}; expected 0 to {count} - 1")))
     }
 
-    /// The attempt.
+    /// Returns the attempt.
     pub const fn save(self) -> SaveId {
         self.save
     }
 
-    /// Number of the part, from 0.
+    /// Returns the number of the part, from 0.
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub const fn count(self) -> u32 {
         self.count
     }
 
-    /// The name under which a [`PartStore`](super::PartStore) keeps it.
+    /// Returns the name under which a [`PartStore`](super::PartStore) keeps it.
     pub fn name(self) -> String {
         format!("{}-{:06}-of-{:06}.part", self.save, self.number, self.count)
     }
 
-    /// The part of that name; `None` if it is none of a part.
+    /// Returns the part of that name; `None` if it is none of a part.
     pub fn from_name(name: &str) -> Option<Self> {
         let (save, rest) = name.strip_suffix(".part")?.split_at_checked(32)?;
         let (number, count) = rest.strip_prefix('-')?.split_once("-of-")?;

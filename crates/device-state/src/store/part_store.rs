@@ -21,7 +21,7 @@ pub struct PendingPart {
 }
 
 impl PendingPart {
-    /// A file of the file system in the making, which replaces what is at `path` when it is
+    /// Creates a file of the file system in the making, which replaces what is at `path` when it is
     /// committed with this durability.
     ///
     /// # Errors
@@ -45,10 +45,10 @@ impl fmt::Debug for PendingPart {
 /// The index and each part appear whole or not at all. A reader reads the index first, and only the
 /// parts that it names.
 pub trait PartStore: fmt::Debug + Send + Sync {
-    /// Name of the place in messages.
+    /// Returns the name of the place in messages.
     fn place(&self) -> PathBuf;
 
-    /// The name of the directory in which new parts are kept, without what leads to it.
+    /// Returns the name of the directory in which new parts are kept, without what leads to it.
     fn directory(&self) -> String;
 
     /// Begins a part; it replaces one of the same name when it is committed.
@@ -57,7 +57,7 @@ pub trait PartStore: fmt::Debug + Send + Sync {
     /// If the store cannot take it.
     fn put_part(&self, part: Part) -> Result<PendingPart, Error>;
 
-    /// The parts that are there, of all saves.
+    /// Returns the parts that are there, of all saves.
     ///
     /// # Errors
     /// If the store cannot tell.

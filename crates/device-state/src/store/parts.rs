@@ -40,7 +40,7 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    /// True if its bytes can be compared with their checksums.
+    /// Returns true if its bytes can be compared with their checksums.
     pub(crate) fn is_readable(&self) -> bool {
         matches!(self.error, Error::Corrupt { .. })
     }
@@ -102,7 +102,7 @@ impl Parts {
         Ok((Self { store, directory: merged.directory.clone(), spans }, lost))
     }
 
-    /// Bytes of all parts together.
+    /// Returns the number of bytes of all parts together.
     pub(crate) fn bytes(&self) -> u64 {
         self.spans.last().map_or(0, |last| last.base + last.record.trailer.file_bytes)
     }
@@ -148,19 +148,19 @@ impl Parts {
         Ok(())
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
     }
 
-    /// The part in which a byte of the merged state lies, and where in it.
+    /// Returns the part in which a byte of the merged state lies, and where in it.
     fn span_at(&self, offset: u64) -> Option<(&Span, u64)> {
         let behind = self.spans.partition_point(|span| span.base <= offset);
         let span = behind.checked_sub(1).and_then(|at| self.spans.get(at))?;
         Some((span, offset - span.base))
     }
 
-    /// The path of the part in which a byte of the merged state lies.
+    /// Returns the path of the part in which a byte of the merged state lies.
     pub(crate) fn path_at(&self, offset: u64) -> Option<PathBuf> {
         self.span_at(offset).map(|(span, _)| self.path_of(span.part))
     }

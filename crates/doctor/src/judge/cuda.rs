@@ -31,7 +31,7 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// The package of a library for a major of CUDA.
+/// Returns the package of a library for a major of CUDA.
 fn name_of(library: &str, cuda: u64) -> String {
     match (library, cuda) {
         (library, 12) => format!("nvidia-{library}-cu12"),

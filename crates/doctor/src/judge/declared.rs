@@ -7,7 +7,7 @@ use pep508_rs::{ExtraName, MarkerExpression, MarkerValueExtra, Requirement, Vers
 
 use crate::{data::Releases, package::Package, rule::Rule};
 
-/// The requirements of a package: by its metadata, else by the table.
+/// Returns the requirements of a package: by its metadata, else by the table.
 pub(crate) fn requires<'a>(
     known: &'static Releases,
     package: &'a Package,
@@ -20,7 +20,7 @@ pub(crate) fn requires<'a>(
     }
 }
 
-/// The specifiers of a requirement; `None` for an address, or for none.
+/// Returns the specifiers of a requirement; `None` for an address, or for none.
 pub(crate) fn specifiers(requirement: &Requirement) -> Option<&VersionSpecifiers> {
     match &requirement.version_or_url {
         Some(VersionOrUrl::VersionSpecifier(specifiers)) => Some(specifiers),
@@ -28,14 +28,14 @@ pub(crate) fn specifiers(requirement: &Requirement) -> Option<&VersionSpecifiers
     }
 }
 
-/// The version that a requirement pins.
+/// Returns the version that a requirement pins.
 pub(super) fn pinned(requirement: &Requirement) -> Option<Version> {
     let mut specifiers = specifiers(requirement)?.iter();
     let exact = specifiers.find(|one| *one.operator() == Operator::Equal)?;
     Some(exact.version().clone())
 }
 
-/// The rule about a package that others were built for.
+/// Returns the rule about a package that others were built for.
 pub(super) fn rule_of(required: &str) -> Rule {
     match required {
         "numpy" => Rule::Numpy,
@@ -46,7 +46,7 @@ pub(super) fn rule_of(required: &str) -> Rule {
     }
 }
 
-/// Every extra of a package: one counts if the package that it brings is there.
+/// Returns every extra of a package: one counts if the package that it brings is there.
 pub(crate) fn extras(package: &Package, requires: &[Requirement]) -> Vec<ExtraName> {
     if !package.extras.is_empty() || package.requires.is_some() {
         return package.extras.clone();

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{names::is_judged, package::Package, rule::Rule};
 
-/// The declared requirements that are not met, but for those of pairs of which a rule has spoken.
+/// Returns the declared requirements that are not met, but for those of pairs of which a rule has
+/// spoken.
 pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> {
     let mut unmet = Vec::new();
     let Some(markers) = view.environment.markers() else { return unmet };

@@ -55,7 +55,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A problem without remedies.
+/// Returns a problem without remedies.
 pub(super) fn problem(
     rule: Rule,
     packages: &[&str],
@@ -77,7 +77,7 @@ pub(super) fn problem(
     }
 }
 
-/// The change of a package to a version.
+/// Returns the change of a package to a version.
 pub(super) fn to_version(environment: &Environment, package: &str, version: &Version) -> Change {
     let from = environment.package(package).map(|package| package.version.clone());
     Change {
@@ -87,7 +87,7 @@ pub(super) fn to_version(environment: &Environment, package: &str, version: &Ver
     }
 }
 
-/// The change of a package to any version that satisfies a specifier.
+/// Returns the change of a package to any version that satisfies a specifier.
 pub(super) fn to_specifiers(
     environment: &Environment,
     package: &str,
@@ -97,18 +97,18 @@ pub(super) fn to_specifiers(
     Change { package: package.to_owned(), from, to: Target::Specifiers(specifiers) }
 }
 
-/// The removal of a package.
+/// Returns the removal of a package.
 pub(super) fn removal(environment: &Environment, package: &str) -> Change {
     let from = environment.package(package).map(|package| package.version.clone());
     Change { package: package.to_owned(), from, to: Target::Removed }
 }
 
-/// The specifier of one MAJOR.MINOR: `>=2.21,<2.22`.
+/// Returns the specifier of one MAJOR.MINOR: `>=2.21,<2.22`.
 pub(super) fn of_minor((major, minor): (u64, u64)) -> Option<VersionSpecifiers> {
     format!(">={major}.{minor},<{major}.{}", minor.saturating_add(1)).parse().ok()
 }
 
-/// The version of a package with its name: `jax 0.9.2`.
+/// Returns the version of a package with its name: `jax 0.9.2`.
 pub(super) fn told(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }

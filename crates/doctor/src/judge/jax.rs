@@ -45,7 +45,7 @@ fn brings_jaxlib(view: &View<'_>, jax: &Package) -> bool {
     release.is_none_or(|release| release.requires.iter().any(|one| one.name.as_ref() == "jaxlib"))
 }
 
-/// The numbers that jax compares, without trailing zeros: suffixes do not count.
+/// Returns the numbers that jax compares, without trailing zeros: suffixes do not count.
 fn numbers(version: &Version) -> Vec<u64> {
     let mut numbers = version.release().to_vec();
     while numbers.last() == Some(&0) {
@@ -54,7 +54,7 @@ fn numbers(version: &Version) -> Vec<u64> {
     numbers
 }
 
-/// The oldest jaxlib that a jax takes: by its version file, the table, or what it declares.
+/// Returns the oldest jaxlib that a jax takes: by its version file, the table, or what it declares.
 fn minimum(view: &View<'_>, jax: &Package) -> Option<Version> {
     let declared = || {
         let requires = jax.requires.as_ref()?;

@@ -56,7 +56,8 @@ fn bounds_of_jax(view: &View<'_>, name: &str, findings: &mut Findings) {
     }
 }
 
-/// The names of plug-ins with two packages: `cuda12` of `jax-cuda12-plugin` and `jax-cuda12-pjrt`.
+/// Returns the names of plug-ins with two packages: `cuda12` of `jax-cuda12-plugin` and
+/// `jax-cuda12-pjrt`.
 fn names(environment: &Environment) -> Vec<String> {
     let name = |package: &String| {
         let rest = package.strip_prefix("jax-")?;
@@ -70,7 +71,7 @@ fn names(environment: &Environment) -> Vec<String> {
     names
 }
 
-/// The packages of plug-ins that go with one jaxlib alone.
+/// Returns the packages of plug-ins that go with one jaxlib alone.
 pub(super) fn compared(environment: &Environment) -> Vec<&str> {
     let is_compared = |name: &&String| {
         (name.starts_with("jax-cuda") || name.starts_with("jax-oneapi"))

@@ -37,7 +37,7 @@ fn is_or_are(packages: &[&Package], one: &'static str, several: &'static str) ->
     if packages.len() == 1 { one } else { several }
 }
 
-/// The changes that install packages again, each in its version.
+/// Returns the changes that install packages again, each in its version.
 fn again(view: &View<'_>, packages: &[&Package]) -> Vec<Change> {
     let change = |package: &&Package| to_version(view.environment, &package.name, &package.version);
     packages.iter().map(change).collect()
@@ -97,14 +97,14 @@ fn requires_python(view: &View<'_>, python: &Version, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// The parts of a wheel's tag: interpreters, binary interfaces, platforms.
+/// Returns the parts of a wheel's tag: interpreters, binary interfaces, platforms.
 fn parts(tag: &str) -> Option<(&str, &str, &str)> {
     let mut parts = tag.splitn(3, '-');
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-/// The interpreter that a package was installed for, if it is not this one: a tag of its wheel, or
-/// the name of an extension module.
+/// Returns the interpreter that a package was installed for, if it is not this one: a tag of its
+/// wheel, or the name of an extension module.
 fn other_python(package: &Package, python: &Version, free_threaded: bool) -> Option<String> {
     let (major, minor) = minor(python);
     let own = format!("cp{major}{minor}");
@@ -165,8 +165,8 @@ fn abi(view: &View<'_>, python: &Version, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// The Python of an extension module: `312` of `_x.cpython-312-x86_64-linux-gnu.so`, and `313t` of a
-/// free-threaded one.
+/// Returns the Python of an extension module: `312` of `_x.cpython-312-x86_64-linux-gnu.so`, and
+/// `313t` of a free-threaded one.
 fn cpython_of(name: &str) -> Option<String> {
     let (_, rest) = name.rsplit_once(".cpython-")?;
     let number = rest.split(['-', '.']).next()?;
@@ -175,13 +175,13 @@ fn cpython_of(name: &str) -> Option<String> {
     (rest.ends_with(".so") && is_number).then(|| number.to_owned())
 }
 
-/// The machines of a tag, in the names of the platform part.
+/// Returns the machines of a tag, in the names of the platform part.
 fn machine_of(platform: &str) -> Option<&'static str> {
     const MACHINES: [&str; 6] = ["x86_64", "aarch64", "arm64", "i686", "ppc64le", "s390x"];
     MACHINES.into_iter().find(|machine| platform.ends_with(machine))
 }
 
-/// The system of a tag, as environments name it; `None` for any.
+/// Returns the system of a tag, as environments name it; `None` for any.
 fn system_of(platform: &str) -> Option<&'static str> {
     if platform.starts_with("macosx") {
         Some("darwin")
@@ -192,8 +192,8 @@ fn system_of(platform: &str) -> Option<&'static str> {
     }
 }
 
-/// The system or the machine that a package is for, if it is not this one: that of its wheel's
-/// tags, then that of its libraries.
+/// Returns the system or the machine that a package is for, if it is not this one: that of its
+/// wheel's tags, then that of its libraries.
 fn other_machine(view: &View<'_>, package: &Package) -> Option<String> {
     let environment = view.environment;
     let system = environment.system;
@@ -257,7 +257,7 @@ fn machine(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// The C library that a tag promises to be enough.
+/// Returns the C library that a tag promises to be enough.
 fn glibc_of(platform: &str) -> Option<(u64, u64)> {
     if platform.starts_with("manylinux2014") {
         return Some((2, 17));
@@ -272,8 +272,8 @@ fn glibc_of(platform: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The C library that a package needs: that of its tag, or that of its libraries, with the one that
-/// needs it.
+/// Returns the C library that a package needs: that of its tag, or that of its libraries, with the
+/// one that needs it.
 fn glibc_needed(view: &View<'_>, package: &Package) -> Option<((u64, u64), Option<String>)> {
     // A tag of several platforms is good where one of them is.
     let platforms = package

@@ -66,8 +66,8 @@ fn torch(view: &View<'_>, torch_xla: &Package, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// The libtpu that a torch_xla pins, against the one that is installed. Tells whether it said
-/// something.
+/// Returns the libtpu that a torch_xla pins, against the one that is installed. Tells whether it
+/// said something.
 fn pinned_libtpu(
     view: &View<'_>,
     torch_xla: &Package,

@@ -80,7 +80,7 @@ pub(super) fn report(view: &View<'_>, unmet: Vec<Unmet<'_>>, findings: &mut Find
     }
 }
 
-/// One package of a version that others do not take.
+/// Returns one package of a version that others do not take.
 fn wrong(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     let first = all.iter().find(|one| one.need.is_some()).or_else(|| all.first())?;
     let other = first.other;
@@ -126,7 +126,7 @@ fn wrong(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     Some(found)
 }
 
-/// The versions that all of several needs take.
+/// Returns the versions that all of several needs take.
 fn bounds(all: &[Unmet<'_>]) -> impl Iterator<Item = VersionSpecifier> + Clone {
     all.iter().flat_map(|one| one.wanted.iter().cloned())
 }
@@ -226,7 +226,7 @@ fn symptom(rule: Rule, other: &Package) -> Option<String> {
     }
 }
 
-/// The bounds that a package declares of another one.
+/// Returns the bounds that a package declares of another one.
 fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<VersionSpecifier> {
     let markers = view.environment.markers();
     let mut bounds = Vec::new();
@@ -243,7 +243,7 @@ fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<V
     bounds
 }
 
-/// All of several bounds, in as few as possible.
+/// Returns all of several bounds, in as few as possible.
 pub(super) fn joint(bounds: impl Iterator<Item = VersionSpecifier>) -> VersionSpecifiers {
     let parts: Vec<VersionSpecifier> = bounds.collect();
     let is_lower = |one: &&VersionSpecifier| {
@@ -265,7 +265,7 @@ pub(super) fn joint(bounds: impl Iterator<Item = VersionSpecifier>) -> VersionSp
     kept.into_iter().collect()
 }
 
-/// A specifier with a lower bound: the oldest known MAJOR.MINOR that satisfies it.
+/// Returns a specifier with a lower bound: the oldest known MAJOR.MINOR that satisfies it.
 fn bounded(view: &View<'_>, other: &Package, wanted: VersionSpecifiers) -> VersionSpecifiers {
     let has_bound = |one: &VersionSpecifier| {
         one.has_lower_bound() || matches!(one.operator(), Operator::Equal | Operator::EqualStar)

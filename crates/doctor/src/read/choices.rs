@@ -52,7 +52,7 @@ impl Relations {
     }
 }
 
-/// The packages of a list of dependencies; one with extras is itself and each of them.
+/// Returns the packages of a list of dependencies; one with extras is itself and each of them.
 fn named(list: &toml::Value) -> Vec<Named> {
     let mut all = Vec::new();
     for table in list.as_array().into_iter().flatten().filter_map(toml::Value::as_table) {
@@ -70,7 +70,7 @@ fn named(list: &toml::Value) -> Vec<Named> {
     all
 }
 
-/// The lists of a table of extras or groups, by name.
+/// Returns the lists of a table of extras or groups, by name.
 fn lists(table: Option<&toml::Value>) -> BTreeMap<&str, Vec<Named>> {
     let table = table.and_then(toml::Value::as_table).into_iter().flatten();
     table.map(|(name, list)| (name.as_str(), named(list))).collect()
@@ -104,9 +104,9 @@ fn follow(entries: &Entries<'_>, mut waiting: Vec<Named>) -> Choice {
     choice
 }
 
-/// The installations of the projects in a lock: each without extras, and with each one of its extras
-/// and groups. None where there is one installation alone, and where entries are left over of which
-/// nothing tells who brings them.
+/// Returns the installations of the projects in a lock: each without extras, and with each one of
+/// its extras and groups. None where there is one installation alone, and where entries are left
+/// over of which nothing tells who brings them.
 pub(super) fn choices<'a>(
     entries: impl Iterator<Item = (&'a str, &'a str, &'a Relations)>,
 ) -> Vec<Choice> {

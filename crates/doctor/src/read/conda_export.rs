@@ -14,7 +14,7 @@ use crate::environment::Tool;
 const NAMES: [(&str, &str); 3] =
     [("pytorch", "torch"), ("pytorch-cpu", "torch"), ("pytorch-gpu", "torch")];
 
-/// The name that pip has for a package of conda.
+/// Returns the name that pip has for a package of conda.
 pub(super) fn pip_name(conda: &str) -> &str {
     NAMES.iter().find(|(known, _)| *known == conda).map_or(conda, |(_, pip)| pip)
 }

@@ -27,7 +27,7 @@ const SYSTEMS: [(&str, Option<&str>); 2] = [("linux", None), ("darwin", Some("ar
 
 type Selection = BTreeMap<String, Version>;
 
-/// The environments of a lock.
+/// Returns the environments of a lock.
 pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     let label = path.display().to_string();
     let mut found: Vec<(Environment, Selection)> = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     filled.collect()
 }
 
-/// The environments of one installation: one, or one a fork.
+/// Returns the environments of one installation: one, or one a fork.
 fn of_installation(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     let is_one = judged(locked).all(|(_, pins)| pins.len() < 2 && pins.iter().all(Pin::is_for_all));
     let mut found = if is_one { Vec::new() } else { forked(label, locked) };
@@ -63,7 +63,7 @@ fn of_installation(label: &str, locked: &Locked) -> Vec<(Environment, Selection)
     found
 }
 
-/// The environment of all packages, each in the first of its versions.
+/// Returns the environment of all packages, each in the first of its versions.
 fn whole(label: &str, locked: &Locked) -> (Environment, Selection) {
     let all = judged(locked).filter_map(|(name, pins)| Some((name, pins.first()?)));
     let selection = all.map(|(name, pin)| (name.clone(), pin.version.clone())).collect();
@@ -76,7 +76,7 @@ fn whole(label: &str, locked: &Locked) -> (Environment, Selection) {
     (environment, selection)
 }
 
-/// The environments that the markers of a lock tell apart.
+/// Returns the environments that the markers of a lock tell apart.
 fn forked(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     let all = points(label, locked).into_iter().flat_map(|point| {
         let selections = selections(&point, locked).into_iter();
@@ -109,7 +109,7 @@ fn takes_python(point: &Environment, selection: &Selection) -> bool {
     })
 }
 
-/// The judged packages of a lock.
+/// Returns the judged packages of a lock.
 fn judged(locked: &Locked) -> impl Iterator<Item = (&String, &Vec<Pin>)> {
     locked.versions.iter().filter(|(name, _)| is_judged(name))
 }
@@ -128,7 +128,7 @@ fn is_wanted(locked: &Locked, minor: u64) -> bool {
     [0, 99].iter().any(|patch| wanted.contains(&Version::new([3, minor, *patch])))
 }
 
-/// The Python of a lock whose bounds leave one minor.
+/// Returns the Python of a lock whose bounds leave one minor.
 fn only_python(locked: &Locked) -> Option<Version> {
     let mut wanted = PYTHONS.into_iter().filter(|minor| is_wanted(locked, *minor));
     let only =
@@ -136,7 +136,7 @@ fn only_python(locked: &Locked) -> Option<Version> {
     Some(Version::new([3, only]))
 }
 
-/// The Pythons and systems for which markers are evaluated.
+/// Returns the Pythons and systems for which markers are evaluated.
 fn points(label: &str, locked: &Locked) -> Vec<Environment> {
     let mut points = Vec::new();
     for (system, machine) in SYSTEMS {
@@ -159,8 +159,8 @@ fn points(label: &str, locked: &Locked) -> Vec<Environment> {
     points
 }
 
-/// The versions that an environment gets: several selections where markers leave several versions
-/// of one name, of which the n-th belong together.
+/// Returns the versions that an environment gets: several selections where markers leave several
+/// versions of one name, of which the n-th belong together.
 fn selections(point: &Environment, locked: &Locked) -> Vec<Selection> {
     let Some(markers) = point.markers() else { return Vec::new() };
     let of_point: Vec<(&String, Vec<&Pin>)> = judged(locked)
@@ -226,7 +226,7 @@ fn is_partial(environment: &Environment, locked: &Locked) -> bool {
     locked.open.iter().any(is_open) || environment.packages.values().any(brings)
 }
 
-/// The version in the name of a wheel or an archive of sources at the end of an address.
+/// Returns the version in the name of a wheel or an archive of sources at the end of an address.
 pub(super) fn version_in_address(address: &str) -> Option<Version> {
     let file = address.split(['#', '?']).next()?.rsplit('/').next()?;
     let stem = file.strip_suffix(".whl").or_else(|| file.strip_suffix(".tar.gz"))?;

@@ -24,17 +24,18 @@ impl Guard {
         Some(Self { base: fs::canonicalize(base).ok()? })
     }
 
-    /// The path without links, if it is below the folder.
+    /// Returns the path without links, if it is below the folder.
     pub(super) fn inside(&self, path: &Path) -> Option<PathBuf> {
         fs::canonicalize(path).ok().filter(|path| path.starts_with(&self.base))
     }
 
-    /// The path without links of a regular file below the folder: opening a pipe waits for its writer.
+    /// Returns the path without links of a regular file below the folder: opening a pipe waits for
+    /// its writer.
     pub(super) fn file(&self, path: &Path) -> Option<PathBuf> {
         self.inside(path).filter(|path| path.is_file())
     }
 
-    /// The text of a regular file of at most `limit` bytes; wrong UTF-8 is replaced.
+    /// Returns the text of a regular file of at most `limit` bytes; wrong UTF-8 is replaced.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<String> {
         let path = self.inside(path)?;
         let metadata = fs::metadata(&path).ok()?;
@@ -46,7 +47,7 @@ impl Guard {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The names of the entries of a folder, sorted.
+    /// Returns the names of the entries of a folder, sorted.
     pub(super) fn names(&self, folder: &Path) -> Vec<String> {
         let Some(folder) = self.inside(folder) else { return Vec::new() };
         let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
@@ -59,7 +60,7 @@ impl Guard {
         names
     }
 
-    /// The folders between the guarded one and one below it.
+    /// Returns the folders between the guarded one and one below it.
     pub(super) fn depth(&self, folder: &Path) -> usize {
         let inside = self.inside(folder);
         let inside = inside.as_deref().and_then(|path| path.strip_prefix(&self.base).ok());

@@ -74,8 +74,8 @@ pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
     needs(guard, site, environment);
 }
 
-/// The package that a folder of metadata describes; by the name of the folder alone where what is in
-/// it cannot be read, which is then a missing file.
+/// Returns the package that a folder of metadata describes; by the name of the folder alone where
+/// what is in it cannot be read, which is then a missing file.
 fn described(
     guard: &Guard,
     folder: &Path,
@@ -152,7 +152,7 @@ fn details(
     package
 }
 
-/// The module of a package whose version jax or torch reads out of it.
+/// Returns the module of a package whose version jax or torch reads out of it.
 fn module_of(name: &str) -> Option<String> {
     let known = MODULES.iter().find(|(_, known)| *known == name);
     let in_plugins = || {

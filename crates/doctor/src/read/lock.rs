@@ -74,7 +74,7 @@ pub(super) fn is_lock(path: &Path) -> bool {
         || beginning(path).is_some_and(|text| has_content_of_lock(&text))
 }
 
-/// The whole lines at the beginning of a file; `None` for what is no text.
+/// Returns the whole lines at the beginning of a file; `None` for what is no text.
 fn beginning(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
@@ -94,7 +94,7 @@ fn has_content_of_lock(text: &str) -> bool {
     conda_export::is_one(text) || requirements::is_pinned(text)
 }
 
-/// The text of a file, which on Windows may be UTF-16.
+/// Returns the text of a file, which on Windows may be UTF-16.
 fn decoded(bytes: Vec<u8>) -> Result<String, String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         let units: Vec<u16> =
@@ -200,7 +200,7 @@ fn tables(text: &str) -> Result<Locked, String> {
     Ok(locked)
 }
 
-/// The Python of a lock that is for one alone.
+/// Returns the Python of a lock that is for one alone.
 fn pinned_python(text: &str) -> Option<Version> {
     let specifiers = VersionSpecifiers::from_str(text).ok()?;
     let exact = specifiers

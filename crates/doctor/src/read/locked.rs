@@ -80,7 +80,7 @@ impl Locked {
         self.open.extend(normal(name));
     }
 
-    /// The lock of one installation.
+    /// Returns the lock of one installation.
     pub(super) fn only(&self, choice: &Choice) -> Self {
         let mut wanted: BTreeMap<&str, Vec<Version>> = BTreeMap::new();
         for (name, version) in choice {
@@ -109,7 +109,7 @@ impl Locked {
     }
 }
 
-/// The markers of texts; those that are too long or damaged are left out.
+/// Returns the markers of texts; those that are too long or damaged are left out.
 pub(super) fn markers<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<MarkerTree> {
     texts
         .into_iter()

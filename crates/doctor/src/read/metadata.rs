@@ -48,7 +48,7 @@ pub(super) fn package(text: &str) -> Option<Package> {
     Some(package)
 }
 
-/// The tags of a WHEEL file.
+/// Returns the tags of a WHEEL file.
 pub(super) fn tags(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| line.strip_prefix("Tag:"))
@@ -57,7 +57,7 @@ pub(super) fn tags(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The entries of a RECORD file.
+/// Returns the entries of a RECORD file.
 pub(super) fn record(text: &str) -> Vec<RecordedFile> {
     let entry = |line: &str| {
         let mut parts = line.rsplitn(3, ',');
@@ -75,13 +75,13 @@ pub(super) fn record(text: &str) -> Vec<RecordedFile> {
     text.lines().take(RECORDED).filter_map(entry).collect()
 }
 
-/// Name and version of a folder of metadata: `jaxlib-0.9.2.dist-info`.
+/// Returns the name and version of a folder of metadata: `jaxlib-0.9.2.dist-info`.
 pub(super) fn of_folder(folder: &str) -> Option<(String, Version)> {
     let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
     Some((normal(name)?, Version::from_str(version).ok()?))
 }
 
-/// The modules that entry points name which are plug-ins of a framework.
+/// Returns the modules that entry points name which are plug-ins of a framework.
 pub(super) fn plugins(text: &str) -> Vec<(PluginFramework, String)> {
     let mut modules = Vec::new();
     let mut group = None;
@@ -110,7 +110,7 @@ pub(super) fn plugins(text: &str) -> Vec<(PluginFramework, String)> {
     modules
 }
 
-/// A text that a version file assigns to a name: `_minimum_jaxlib_version = '0.9.2'`.
+/// Returns a text that a version file assigns to a name: `_minimum_jaxlib_version = '0.9.2'`.
 pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
     let value = |line: &str| {
         let rest = line.trim_start().strip_prefix(name)?.trim_start();
@@ -126,7 +126,7 @@ pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
     text.lines().find_map(value)
 }
 
-/// The version that a version file gives.
+/// Returns the version that a version file gives.
 pub(crate) fn version(text: &str) -> Option<Version> {
     ["__version__", "_release_version", "_version", "full_version", "version"]
         .iter()

@@ -77,7 +77,7 @@ fn is_module(guard: &Guard, folder: &Path) -> bool {
     folder.is_dir() && guard.names(folder).iter().any(|inside| inside != "__pycache__")
 }
 
-/// The library in a folder or in its folder `lib`.
+/// Returns the library in a folder or in its folder `lib`.
 fn library_below(guard: &Guard, folder: &Path) -> Option<PathBuf> {
     [folder.to_owned(), folder.join("lib")].into_iter().find_map(|folder| {
         let names = guard.names(&folder);

@@ -18,8 +18,8 @@ pub(super) struct Python {
 }
 
 impl Python {
-    /// The Python of a name such as `python3.12`, `python3.13t` or `python3.13t.exe`; `None` where
-    /// the name tells no MAJOR.MINOR.
+    /// Returns the Python of a name such as `python3.12`, `python3.13t` or `python3.13t.exe`;
+    /// `None` where the name tells no MAJOR.MINOR.
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.strip_suffix(".exe").unwrap_or(name).strip_prefix("python")?;
         let number = name.strip_suffix('t');

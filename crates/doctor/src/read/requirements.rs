@@ -50,7 +50,7 @@ pub(super) fn is_pinned(text: &str) -> bool {
     pinned
 }
 
-/// The lines without comments, hashes and continuations.
+/// Returns the lines without comments, hashes and continuations.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let mut lines = text.lines();
     std::iter::from_fn(move || {
@@ -73,14 +73,14 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The file that a line includes.
+/// Returns the file that a line includes.
 fn included(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("--requirement").or_else(|| line.strip_prefix("-r"))?;
     let file = rest.trim_start_matches('=').trim();
     (!file.is_empty() && !file.contains("://")).then_some(file)
 }
 
-/// The requirement that a line is.
+/// Returns the requirement that a line is.
 fn requirement(line: &str) -> Option<Requirement<VerbatimUrl>> {
     let is_other = line.is_empty()
         || line.starts_with('#')
@@ -89,7 +89,7 @@ fn requirement(line: &str) -> Option<Requirement<VerbatimUrl>> {
     if is_other { None } else { Requirement::from_str(line).ok() }
 }
 
-/// The version that a requirement pins.
+/// Returns the version that a requirement pins.
 fn pin(requirement: &Requirement<VerbatimUrl>) -> Option<String> {
     match requirement.version_or_url.as_ref()? {
         VersionOrUrl::VersionSpecifier(specifiers) => specifiers

@@ -129,8 +129,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     Ok(environments)
 }
 
-/// The folders of a root that may be environments: those of projects, such as `/app/.venv`, of
-/// users, and of conda.
+/// Returns the folders of a root that may be environments: those of projects, such as `/app/.venv`,
+/// of users, and of conda.
 fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
     let below = |folder: &Path| -> Vec<PathBuf> {
         let names = guard.names(folder).into_iter().take(FOLDERS);
@@ -153,8 +153,8 @@ fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
 
 type Sites = Vec<(Option<Python>, Vec<PathBuf>)>;
 
-/// The folder of packages of a Python on Windows, which `pyvenv.cfg` and the records of conda tell
-/// the version of.
+/// Returns the folder of packages of a Python on Windows, which `pyvenv.cfg` and the records of
+/// conda tell the version of.
 fn of_windows(guard: &Guard, prefix: &Path) -> Option<(Option<Python>, Vec<PathBuf>)> {
     let site = prefix.join("Lib/site-packages");
     // Where case does not count, this is the folder of another system.
@@ -173,7 +173,7 @@ fn has_layout_of_windows(prefix: &Path) -> bool {
         .any(|name| prefix.join(name).is_file())
 }
 
-/// The Pythons below a prefix, with their folders of packages.
+/// Returns the Pythons below a prefix, with their folders of packages.
 fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
     let mut found: Sites = Vec::new();
     for place in places {
@@ -229,7 +229,7 @@ fn shared(guard: &Guard, mut found: Sites) -> Sites {
     found
 }
 
-/// The Python of a folder of packages, by the folder above it.
+/// Returns the Python of a folder of packages, by the folder above it.
 fn version_in(site: &Path) -> Option<Python> {
     let absolute = std::fs::canonicalize(site).ok()?;
     Python::named(absolute.parent()?.file_name()?.to_str()?)
@@ -267,7 +267,7 @@ fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment
 /// The system of this machine, by Python's name.
 const HERE: &str = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
 
-/// This machine, as platforms of wheels name it.
+/// Returns this machine, as platforms of wheels name it.
 fn machine_here() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" if cfg!(target_os = "macos") => "arm64",

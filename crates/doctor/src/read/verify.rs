@@ -47,7 +47,7 @@ fn changed(package: &Package) -> Vec<String> {
     changed
 }
 
-/// The checksum of a file, as records write it.
+/// Returns the checksum of a file, as records write it.
 fn sha256(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let mut sum = Sha256::new();

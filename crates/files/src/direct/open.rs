@@ -17,7 +17,7 @@ pub(super) const MAX_BLOCK: u64 = 64 << 10;
 /// True while bytes still go past the cache; shared with the callers that report it.
 pub type StillDirect = Arc<AtomicBool>;
 
-/// True if the error says that the file system has no direct I/O.
+/// Returns true if the error says that the file system has no direct I/O.
 pub(super) fn refuses(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
@@ -29,7 +29,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// True if the memory has the alignment of a block.
+/// Returns true if the memory has the alignment of a block.
 pub(super) fn is_aligned(bytes: &[u8], block: usize) -> bool {
     bytes.as_ptr().addr().is_multiple_of(block)
 }

@@ -30,8 +30,8 @@ pub struct DirectSink {
 }
 
 impl DirectSink {
-    /// A sink into `file`, which is empty and lies at `path`. Gives the file's own sink back if the
-    /// file system does not take direct I/O.
+    /// Returns a sink into `file`, which is empty and lies at `path`. Gives the file's own sink
+    /// back if the file system does not take direct I/O.
     pub fn open(
         file: &File,
         path: &Path,

@@ -22,8 +22,8 @@ pub struct DirectSource {
 }
 
 impl DirectSource {
-    /// A source of `file`, which lies at `path`; it notes in `still_direct` when the file system
-    /// refuses.
+    /// Returns a source of `file`, which lies at `path`; it notes in `still_direct` when the file
+    /// system refuses.
     pub fn open(file: File, path: &Path, still_direct: StillDirect) -> Self {
         let direct = match open_direct(&file, path, Access::Read) {
             Ok((direct, block)) => Some((Box::new(direct) as Box<dyn ReadAt>, block)),

@@ -28,7 +28,7 @@ impl Stage {
         &self.memory[self.begin..self.begin + self.filled]
     }
 
-    /// The whole memory, for a caller that fills it itself.
+    /// Returns the whole memory, for a caller that fills it itself.
     pub(super) fn memory_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.begin..self.begin + STAGE_BYTES]
     }

@@ -19,18 +19,18 @@ impl fmt::Display for Changed {
 
 impl std::error::Error for Changed {}
 
-/// The error for a file of which something is found that was not expected.
+/// Returns the error for a file of which something is found that was not expected.
 pub fn changed(found: impl fmt::Display, expected: impl fmt::Display) -> io::Error {
     io::Error::other(Changed(format!("found {found}, expected {expected}")))
 }
 
-/// True if an error is about a file that changed while it was read.
+/// Returns true if an error is about a file that changed while it was read.
 pub fn is_changed(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Changed>())
 }
 
-/// A property of a file as a server gives it, `NAME VALUE`, cut off and with control characters
-/// escaped; `no NAME` without a value.
+/// Returns a property of a file as a server gives it, `NAME VALUE`, cut off and with control
+/// characters escaped; `no NAME` without a value.
 pub fn header_text(name: &str, value: Option<&[u8]>) -> String {
     let Some(value) = value else { return format!("no {name}") };
     let value = String::from_utf8_lossy(value);

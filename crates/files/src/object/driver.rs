@@ -29,7 +29,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A runtime of its own; the waits end when `monitor` is cancelled.
+    /// Returns a runtime of its own; the waits end when `monitor` is cancelled.
     pub fn new(monitor: ProgressMonitor) -> io::Result<Self> {
         // Encryption and copies of many answers at a time are more than one core does.
         let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
@@ -154,8 +154,8 @@ pub fn wait<T>(outcome: &Outcome<T>, deadline: Instant) -> io::Result<T> {
     }
 }
 
-/// An error of a store as one of the system, with the kind that messages and exit statuses need, in
-/// words that hold nothing secret.
+/// Returns an error of a store as one of the system, with the kind that messages and exit statuses
+/// need, in words that hold nothing secret.
 pub fn system_error(error: StoreError) -> io::Error {
     let kind = match &error {
         StoreError::NotFound { .. } => io::ErrorKind::NotFound,

@@ -47,7 +47,7 @@ impl Attributes {
         }
     }
 
-    /// Error for the first property that differs from `expected`.
+    /// Returns the error for the first property that differs from `expected`.
     fn compare(&self, expected: &Self, is_first: bool) -> std::io::Result<()> {
         let texts = [
             ("ETag", self.e_tag.as_deref(), expected.e_tag.as_deref()),
@@ -74,13 +74,13 @@ impl Attributes {
 }
 
 impl Held {
-    /// The object as the store described it before it was read.
+    /// Creates the object as the store described it before it was read.
     pub(super) fn new(meta: &ObjectMeta) -> Self {
         Self(Mutex::new(State { expected: Attributes::of(meta), is_confirmed: false }))
     }
 
-    /// The object as a list described it: the time of its last change may differ from that in an
-    /// answer about the object itself.
+    /// Returns the object as a list described it: the time of its last change may differ from that
+    /// in an answer about the object itself.
     pub(super) fn listed(meta: &ObjectMeta) -> Self {
         let expected = Attributes { modified: None, ..Attributes::of(meta) };
         Self(Mutex::new(State { expected, is_confirmed: false }))

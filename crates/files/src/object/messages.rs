@@ -10,7 +10,7 @@ use object_store::Error as StoreError;
 /// Longest message that is repeated of a store, in characters.
 const LONGEST: usize = 300;
 
-/// The message for an error of a store: the answer of the server, and what to do about it.
+/// Returns the message for an error of a store: the answer of the server, and what to do about it.
 pub(super) fn message_of(error: &StoreError) -> String {
     let detail = answer_of(error).unwrap_or_else(|| clean(&error.to_string()));
     match error {
@@ -31,8 +31,8 @@ pub(super) fn message_of(error: &StoreError) -> String {
     }
 }
 
-/// True if the store refuses the credentials. For a listing only the server's answer shows it, not
-/// the kind of the error.
+/// Returns true if the store refuses the credentials. For a listing only the server's answer shows
+/// it, not the kind of the error.
 pub(super) fn is_refusal(error: &StoreError) -> bool {
     match error {
         StoreError::PermissionDenied { .. } => true,
@@ -45,7 +45,7 @@ pub(super) fn is_refusal(error: &StoreError) -> bool {
     }
 }
 
-/// Answer of the server, or message of the connection, without the request.
+/// Returns the answer of the server, or message of the connection, without the request.
 fn answer_of(error: &StoreError) -> Option<String> {
     let mut source = error.source();
     while let Some(found) = source {
@@ -58,8 +58,8 @@ fn answer_of(error: &StoreError) -> Option<String> {
     None
 }
 
-/// The message of an error, with those of its causes that it does not contain itself: errors of
-/// stores do not print their causes.
+/// Returns the message of an error, with those of its causes that it does not contain itself:
+/// errors of stores do not print their causes.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -89,7 +89,7 @@ fn summary_of_answer(answer: &str) -> String {
     }
 }
 
-/// The text between the first `begin` and the next `end`, if there is any.
+/// Returns the text between the first `begin` and the next `end`, if there is any.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(found, _)| found).filter(|found| !found.is_empty())

@@ -51,12 +51,12 @@ impl Kept {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// True if a read from `offset` on continues where this one ended.
+    /// Returns true if a read from `offset` on continues where this one ended.
     fn is_before(&self, offset: u64) -> bool {
         offset.checked_sub(self.end()).is_some_and(|gap| gap <= NEAR)
     }
 
-    /// Bytes of a range, if all of it is there.
+    /// Returns the bytes of a range, if all of it is there.
     fn all_of(&self, range: &Range<u64>) -> Option<Bytes> {
         let begin = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
@@ -74,7 +74,7 @@ impl Kept {
 }
 
 impl<S: ReadAt> RangeCache<S> {
-    /// A source whose small reads are gathered.
+    /// Returns a source whose small reads are gathered.
     ///
     /// # Errors
     /// If the source does not tell its size.

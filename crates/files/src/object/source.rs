@@ -40,29 +40,29 @@ impl Object {
         Ok(Self { driver, store, meta, held })
     }
 
-    /// An object of which the store has told already what it is.
+    /// Returns an object of which the store has told already what it is.
     pub fn described(driver: Arc<Driver>, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let held = Arc::new(Held::new(&meta));
         Self { driver, store, meta, held }
     }
 
-    /// An object of which a list of the store has told what it is.
+    /// Returns an object of which a list of the store has told what it is.
     pub fn listed(driver: Arc<Driver>, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let held = Arc::new(Held::listed(&meta));
         Self { driver, store, meta, held }
     }
 
-    /// The stamp of an object of which the store says this.
+    /// Returns the stamp of an object of which the store says this.
     pub fn stamp_of(meta: &ObjectMeta) -> Stamp {
         Held::stamp(meta)
     }
 
-    /// Version of the object at the location.
+    /// Returns the version of the object at the location.
     pub fn version(&self) -> UpdateVersion {
         UpdateVersion { e_tag: self.meta.e_tag.clone(), version: self.meta.version.clone() }
     }
 
-    /// Bytes of the object that was opened, and of no other.
+    /// Returns the bytes of the object that was opened, and of no other.
     fn get(&self, range: Range<u64>) -> impl Future<Output = io::Result<Bytes>> + use<> {
         // A weak tag fulfils no condition.
         let strong = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));

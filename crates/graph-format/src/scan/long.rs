@@ -13,12 +13,12 @@ pub(super) struct Long {
 }
 
 impl Long {
-    /// A field whose value ends at byte `end`.
+    /// Creates a field whose value ends at byte `end`.
     pub(super) const fn new(field: &'static Field, end: u64) -> Self {
         Self { field, end, first: true }
     }
 
-    /// Offset of the end of its value.
+    /// Returns the offset of the end of its value.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
@@ -51,8 +51,8 @@ impl Long {
     }
 }
 
-/// The characters of which all bytes are here: one that the window cuts is read again with the
-/// next, unless this is the last.
+/// Returns the characters of which all bytes are here: one that the window cuts is read again with
+/// the next, unless this is the last.
 fn whole_characters(bytes: &[u8], last: bool) -> Option<&[u8]> {
     match std::str::from_utf8(bytes) {
         Ok(_) => Some(bytes),

@@ -6,8 +6,8 @@ use super::{
     scanner::{Delimited, Walk, is_text},
 };
 
-/// The content of a field whose length begins with `low` and has at most two bytes, and what comes
-/// after it; `None` if not all of it is here.
+/// Returns the content of a field whose length begins with `low` and has at most two bytes, and
+/// what comes after it; `None` if not all of it is here.
 #[inline(always)]
 fn content(low: u8, after: &[u8]) -> Option<(&[u8], &[u8])> {
     if low < 0x80 {

@@ -58,7 +58,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A walk over a message of `size` bytes that starts at byte 0.
+    /// Creates a walk over a message of `size` bytes that starts at byte 0.
     pub fn new(schema: Schema, message: MessageId, size: u64) -> Self {
         let stack = Vec::with_capacity(16);
         let mut scanner = Self { schema, stack, limit: MAXIMUM_DEPTH, at: 0, long: None };
@@ -126,7 +126,7 @@ impl Scanner {
         Ok((!is_over).then_some(Progress::Need { at: self.at, bytes: WHOLE_STRING }))
     }
 
-    /// The message whose fields are read.
+    /// Returns the message whose fields are read.
     fn innermost(&self) -> Option<MessageId> {
         self.stack.last()?.message.map(|(message, _)| message)
     }
@@ -176,19 +176,19 @@ impl<V: Visitor> Walk<'_, '_, V> {
         WireError { at: self.at, fault }
     }
 
-    /// Number of messages and groups around a field.
+    /// Returns the number of messages and groups around a field.
     #[inline]
     pub(super) const fn depth(&self) -> usize {
         self.scanner.stack.len()
     }
 
-    /// True if another message or group may be entered.
+    /// Returns true if another message or group may be entered.
     #[inline]
     pub(super) const fn has_room(&self) -> bool {
         self.depth() <= self.scanner.limit
     }
 
-    /// The field of the innermost message with this number, if it has one.
+    /// Returns the field of the innermost message with this number, if it has one.
     #[inline]
     pub(super) fn known(&self, number: u32) -> Option<(MessageId, &'static Field)> {
         let (message, description) = self.frame.message?;
@@ -470,14 +470,14 @@ fn length(bytes: &mut &[u8]) -> Result<u64, WireFault> {
     }
 }
 
-/// True if the bytes are UTF-8.
+/// Returns true if the bytes are UTF-8.
 #[inline]
 pub(super) fn is_text(bytes: &[u8]) -> bool {
     is_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
 }
 
-/// True if short bytes are ASCII, eight at a time: names mostly are, and the general check would
-/// cost more for them.
+/// Returns true if short bytes are ASCII, eight at a time: names mostly are, and the general check
+/// would cost more for them.
 #[inline]
 pub fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();

@@ -37,7 +37,7 @@ pub enum Encoding {
 }
 
 impl Kind {
-    /// The wire encoding of one value of this type.
+    /// Returns the wire encoding of one value of this type.
     #[inline]
     pub const fn encoding(self) -> Encoding {
         match self {
@@ -114,14 +114,14 @@ impl MessageType {
         Self { name, fields, index }
     }
 
-    /// The field with this number.
+    /// Returns the field with this number.
     #[inline]
     pub fn field(&self, number: u32) -> Option<&'static Field> {
         let position = *self.index.get(number as usize)?;
         self.fields.get(usize::from(position).checked_sub(1)?)
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn field_named(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -134,7 +134,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema of these messages, which a [`MessageId`] counts from 0.
+    /// Creates the schema of these messages, which a [`MessageId`] counts from 0.
     pub const fn new(messages: &'static [MessageType]) -> Self {
         Self { messages }
     }
@@ -146,7 +146,7 @@ impl Schema {
         self.messages.get(usize::from(id.0)).unwrap_or(&NOTHING)
     }
 
-    /// The message with this full name (`tensorflow.GraphDef`).
+    /// Returns the message with this full name (`tensorflow.GraphDef`).
     pub fn by_name(self, name: &str) -> Option<MessageId> {
         let index = self.messages.iter().position(|message| message.name == name)?;
         u8::try_from(index).ok().map(MessageId)

@@ -32,17 +32,18 @@ impl Piece {
 /// hears of the numbers and long fields that the first leaves out, and says which packed numbers
 /// and bytes are wanted; the first passes on messages and strings itself.
 pub trait Visitor {
-    /// The second visitor, where there is one.
+    /// Returns the second visitor, where there is one.
     #[inline]
     fn values(&self) -> Option<&dyn Visitor> {
         None
     }
-    /// The second visitor, to report values to.
+    /// Returns the second visitor, to report values to.
     #[inline]
     fn values_mut(&mut self) -> Option<&mut dyn Visitor> {
         None
     }
-    /// The content of the message that [`enter`](Self::enter) is told of next begins at byte `at`.
+    /// Returns the content of the message that [`enter`](Self::enter) is told of next begins at
+    /// byte `at`.
     #[inline]
     fn begins(&mut self, _at: u64) {}
     /// A nested message begins, the value of `field` of `message`.
@@ -69,17 +70,17 @@ pub trait Visitor {
             other.floats(message, field, count, bytes);
         }
     }
-    /// A piece of a string, the whole of it unless it is longer than
+    /// Returns a piece of a string, the whole of it unless it is longer than
     /// [`WHOLE_STRING`](super::WHOLE_STRING).
     #[inline]
     fn string(&mut self, _message: MessageId, _field: &'static Field, _piece: &[u8], _is: Piece) {}
-    /// True if the visitor wants the elements of packed varints and floats.
+    /// Returns true if the visitor wants the elements of packed varints and floats.
     #[inline]
     fn wants_packed(&self, message: MessageId) -> bool {
         self.values().is_some_and(|other| other.wants_packed(message))
     }
-    /// True if the visitor wants the bytes of a field, in one piece like a short string; of one
-    /// longer than [`WHOLE_STRING`](super::WHOLE_STRING) it gets only the length.
+    /// Returns true if the visitor wants the bytes of a field, in one piece like a short string; of
+    /// one longer than [`WHOLE_STRING`](super::WHOLE_STRING) it gets only the length.
     #[inline]
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         self.values().is_some_and(|other| other.wants_bytes(message, field))
@@ -91,21 +92,22 @@ pub trait Visitor {
             other.long_bytes(message, field, length);
         }
     }
-    /// The GraphDef version of the release that is to read the message: the text form is refused
-    /// where it says what that one does not know.
+    /// Returns the GraphDef version of the release that is to read the message: the text form is
+    /// refused where it says what that one does not know.
     fn release(&self) -> i32 {
         i32::MAX
     }
-    /// True if a nested message, the value of `field` of `message`, is to be offered to
+    /// Returns true if a nested message, the value of `field` of `message`, is to be offered to
     /// [`take`](Self::take) also where the window ends in it; one that is longer than
     /// [`WHOLE_STRING`](super::WHOLE_STRING) never is.
     #[inline]
     fn wants_whole(&self, _message: MessageId, _field: &'static Field) -> bool {
         false
     }
-    /// A nested message whose bytes are all there, the value of `field` of `message`, before it is
-    /// entered; `depth` messages are around it. Returns true if the visitor has checked it and
-    /// taken what it wants, as if it had been told of all of it. Must do nothing otherwise.
+    /// Returns a nested message whose bytes are all there, the value of `field` of `message`,
+    /// before it is entered; `depth` messages are around it. Returns true if the visitor has
+    /// checked it and taken what it wants, as if it had been told of all of it. Must do nothing
+    /// otherwise.
     #[inline]
     fn take(
         &mut self,

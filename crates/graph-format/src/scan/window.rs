@@ -13,7 +13,7 @@ impl<'w> Window<'w> {
         Self { bytes, start }
     }
 
-    /// The position after the last byte.
+    /// Returns the position after the last byte.
     #[inline]
     pub(super) const fn end(self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
@@ -24,7 +24,8 @@ impl<'w> Window<'w> {
         usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX)
     }
 
-    /// The bytes from position `from` to position `to`; none if the window does not reach there.
+    /// Returns the bytes from position `from` to position `to`; none if the window does not reach
+    /// there.
     #[inline]
     pub(super) fn part(self, from: u64, to: u64) -> &'w [u8] {
         self.bytes.get(self.offset(from)..self.offset(to)).unwrap_or_default()

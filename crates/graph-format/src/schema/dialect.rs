@@ -35,14 +35,15 @@ pub struct ReleaseDialect {
 }
 
 impl ReleaseDialect {
-    /// The dialect of the binary form, of the release with this GraphDef version: known fields
-    /// matter.
+    /// Returns the dialect of the binary form, of the release with this GraphDef version: known
+    /// fields matter.
     pub fn binary(release: i32) -> Self {
         let changes = [TENSORFLOW_2_13, TENSORFLOW_2_14];
         Self { known: count_until(&changes, release), has_old_text_parser: false }
     }
 
-    /// The dialect of the text form: names of values matter as well, and so does the parser.
+    /// Returns the dialect of the text form: names of values matter as well, and so does the
+    /// parser.
     pub fn text(release: i32) -> Self {
         let changes = [
             TENSORFLOW_2_13,
@@ -56,7 +57,8 @@ impl ReleaseDialect {
         Self { known, has_old_text_parser: has_old_text_parser(release) }
     }
 
-    /// True if both come with the same parser: a newer one then accepts what an older one does.
+    /// Returns true if both come with the same parser: a newer one then accepts what an older one
+    /// does.
     pub fn has_parser_of(self, other: Self) -> bool {
         self.has_old_text_parser == other.has_old_text_parser
     }
@@ -66,13 +68,13 @@ fn count_until(changes: &[i32], release: i32) -> usize {
     changes.iter().filter(|first| release >= **first).count()
 }
 
-/// True if a release comes with protobuf 4, whose text parser reads some numbers and escapes
-/// differently.
+/// Returns true if a release comes with protobuf 4, whose text parser reads some numbers and
+/// escapes differently.
 pub const fn has_old_text_parser(release: i32) -> bool {
     release <= TENSORFLOW_2_17
 }
 
-/// True if a release of this GraphDef version knows a field of the table.
+/// Returns true if a release of this GraphDef version knows a field of the table.
 #[inline]
 pub fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
     let first = match (message, number) {
@@ -93,7 +95,7 @@ pub fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
     release >= first
 }
 
-/// The same for the name of an enumeration's value.
+/// Returns the same for the name of an enumeration's value.
 pub fn knows_value(release: i32, name: &str) -> bool {
     let first = match name.strip_suffix("_REF").unwrap_or(name) {
         "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_15,

@@ -9,17 +9,17 @@ pub struct EnumType {
 }
 
 impl EnumType {
-    /// One with these values.
+    /// Creates one with these values.
     pub(super) const fn new(values: &'static [(&'static str, i32)]) -> Self {
         Self { values }
     }
 
-    /// The number of a name.
+    /// Returns the number of a name.
     pub fn number(&self, name: &str) -> Option<i32> {
         self.values.iter().find(|value| value.0 == name).map(|value| value.1)
     }
 
-    /// The name of a number.
+    /// Returns the name of a number.
     pub fn name(&self, number: i32) -> Option<&'static str> {
         self.values.iter().find(|value| value.1 == number).map(|value| value.0)
     }

@@ -12,25 +12,25 @@ use crate::scan::{Kind, MessageId, MessageType, Schema};
 pub const TENSORFLOW: Schema = Schema::new(&tables::MESSAGES);
 
 impl MessageId {
-    /// The table's description of this message.
+    /// Returns the table's description of this message.
     #[inline]
     pub fn describe(self) -> &'static MessageType {
         TENSORFLOW.message(self)
     }
 
-    /// The message with this full name (`tensorflow.GraphDef`).
+    /// Returns the message with this full name (`tensorflow.GraphDef`).
     pub fn by_name(name: &str) -> Option<Self> {
         TENSORFLOW.by_name(name)
     }
 }
 
 impl EnumType {
-    /// The enumeration that [`Kind::Enum`] names.
+    /// Returns the enumeration that [`Kind::Enum`] names.
     pub fn get(index: u8) -> Option<&'static Self> {
         tables::ENUMS.get(usize::from(index))
     }
 
-    /// The enumeration of element types (`DT_FLOAT` and so on).
+    /// Returns the enumeration of element types (`DT_FLOAT` and so on).
     pub fn data_types() -> Option<&'static Self> {
         match TENSOR_PROTO.describe().field_named("dtype")?.kind {
             Kind::Enum(index) => Self::get(index),

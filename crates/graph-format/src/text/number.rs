@@ -1,6 +1,7 @@
 //! Numbers as Python reads them.
 
-/// An integer as `int(text, 0)` takes it, and with a leading zero as octal: value, if it fits.
+/// Returns an integer as `int(text, 0)` takes it, and with a leading zero as octal: value, if it
+/// fits.
 ///
 /// `None` for what is no integer; values beyond 65 bits are saturated, as no field holds them.
 pub(super) fn integer(text: &str) -> Option<i128> {
@@ -51,8 +52,8 @@ pub(super) fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// True for an integer other than zero in C's octal form, which Python's own parser of integers
-/// refuses.
+/// Returns true for an integer other than zero in C's octal form, which Python's own parser of
+/// integers refuses.
 pub(super) fn is_octal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     digits.starts_with('0')
@@ -60,14 +61,14 @@ pub(super) fn is_octal(text: &str) -> bool {
         && digits.bytes().any(|byte| byte != b'0')
 }
 
-/// The digits behind a prefix like `0x`; one underscore may come between.
+/// Returns the digits behind a prefix like `0x`; one underscore may come between.
 fn underscore_after_prefix(digits: &str) -> &str {
     let rest = digits.get(2..).unwrap_or_default();
     rest.strip_prefix('_').unwrap_or(rest)
 }
 
-/// A floating-point number as Python's text parser takes it; `old` is the parser of protobuf 4,
-/// which takes zeros in front, but no `F`.
+/// Returns a floating-point number as Python's text parser takes it; `old` is the parser of
+/// protobuf 4, which takes zeros in front, but no `F`.
 pub(super) fn float(text: &str, old: bool) -> Option<f64> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let mut bytes = magnitude.bytes();

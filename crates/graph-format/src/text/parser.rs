@@ -52,7 +52,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         Ok(Self { reader, token, outer: Vec::new(), frame, visitor, merges: false })
     }
 
-    /// The same, which takes a singular field several times.
+    /// Returns the same, which takes a singular field several times.
     pub(super) fn merging(self) -> Self {
         Self { merges: true, ..self }
     }
@@ -339,7 +339,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         Ok(())
     }
 
-    /// True if the release comes with protobuf 4, which reads some numbers and escapes differently.
+    /// Returns true if the release comes with protobuf 4, which reads some numbers and escapes
+    /// differently.
     pub(super) fn has_old_parser(&self) -> bool {
         has_old_text_parser(self.visitor.release())
     }

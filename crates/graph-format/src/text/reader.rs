@@ -71,17 +71,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An error at the place where the current token begins.
+    /// Returns an error at the place where the current token begins.
     pub(super) fn error(&self, fault: TextFault) -> ScanError {
         TextError { line: self.token_line, column: self.token_column, fault }.into()
     }
 
-    /// The current token's text, if it is a name or a number.
+    /// Returns the current token's text, if it is a name or a number.
     pub(super) fn word(&self) -> &str {
         &self.word
     }
 
-    /// The current token for a message to a person.
+    /// Returns the current token for a message to a person.
     pub(super) fn show(&self, token: Token) -> String {
         match token {
             Token::Identifier | Token::Number => format!("\"{}\"", shorten(&self.word)),
@@ -91,17 +91,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The start of the current token, in bytes from the start of the text.
+    /// Returns the start of the current token, in bytes from the start of the text.
     pub(super) fn token_at(&self) -> u64 {
         self.token_at
     }
 
-    /// Number of bytes that were read.
+    /// Returns the number of bytes that were read.
     fn offset(&self) -> u64 {
         self.read.saturating_sub(self.window.len().saturating_sub(self.position) as u64)
     }
 
-    /// The next byte, if there is one.
+    /// Returns the next byte, if there is one.
     #[inline]
     pub(super) fn peek(&mut self) -> Result<Option<u8>, ScanError> {
         if self.position == self.checked && !self.fill()? {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(self.checked > 0)
     }
 
-    /// The next character.
+    /// Returns the next character.
     fn peek_char(&mut self) -> Result<Option<char>, ScanError> {
         match self.peek()? {
             None => Ok(None),
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next token. A string is not read here: the quote that opens it is the token.
+    /// Returns the next token. A string is not read here: the quote that opens it is the token.
     pub(super) fn token(&mut self) -> Result<Token, ScanError> {
         self.skip_space()?;
         self.token_at = self.offset();
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The byte that comes `distance` bytes after the next one.
+    /// Returns the byte that comes `distance` bytes after the next one.
     fn window_byte(&mut self, distance: usize) -> Result<Option<u8>, ScanError> {
         if self.position + distance >= self.checked {
             // The window starts with the current byte then, so that nothing is lost.

@@ -139,18 +139,18 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// The value of the attribute of this name, the last one that was written.
+    /// Returns the value of the attribute of this name, the last one that was written.
     pub fn get(&self, name: &str) -> Option<AttributeValue<'_>> {
         self.get_bytes(name.as_bytes())
     }
 
-    /// The same by the bytes of a name, for what a placeholder names.
+    /// Returns the same by the bytes of a name, for what a placeholder names.
     pub fn get_bytes(&self, name: &[u8]) -> Option<AttributeValue<'_>> {
         let entry = self.entries.iter().rfind(|entry| entry.key.of(&self.bytes) == name)?;
         Some(self.view(entry.value))
     }
 
-    /// Every attribute that counts, the last one of each name.
+    /// Returns every attribute that counts, the last one of each name.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], AttributeValue<'_>)> {
         let key = |entry: &Entry| entry.key.of(&self.bytes);
         let mut later: HashSet<&[u8], foldhash::quality::RandomState> = HashSet::default();
@@ -166,8 +166,8 @@ impl Attributes {
         })
     }
 
-    /// The attributes that function-valued attributes leave open, by the name of the attribute: the
-    /// placeholder, or `None` for one without any value.
+    /// Returns the attributes that function-valued attributes leave open, by the name of the
+    /// attribute: the placeholder, or `None` for one without any value.
     pub fn nested(&self) -> impl Iterator<Item = (&[u8], Option<Text<'_>>)> {
         self.nested.iter().filter_map(|(position, nested)| {
             let name = self.entries.get(*position)?.key.of(&self.bytes);
@@ -183,8 +183,9 @@ impl Attributes {
         })
     }
 
-    /// True if the attributes exceed the limit, so that nothing is known of the node: over 8 MiB of
-    /// names of attributes, texts, and types that change from one element of a list to the next.
+    /// Returns true if the attributes exceed the limit, so that nothing is known of the node: over
+    /// 8 MiB of names of attributes, texts, and types that change from one element of a list to the
+    /// next.
     ///
     /// Such a node must be refused, as some of it was never checked.
     pub fn is_oversized(&self) -> bool {
@@ -269,12 +270,12 @@ impl StoredList {
         self.types.of(&attributes.types)
     }
 
-    /// Its shapes, whatever else is in it.
+    /// Returns its shapes, whatever else is in it.
     pub(super) fn shapes(self, attributes: &Attributes) -> impl Iterator<Item = ShapeValue<'_>> {
         self.shapes.of(&attributes.shapes).iter().map(|shape| attributes.shape(*shape))
     }
 
-    /// Its texts or functions, whatever else is in it.
+    /// Returns its texts or functions, whatever else is in it.
     pub(super) fn texts(
         self,
         attributes: &Attributes,
@@ -287,7 +288,7 @@ impl StoredList {
         own.iter().chain(later).map(|text| attributes.text(*text))
     }
 
-    /// The value at `position`, if it is kept. Types are not: they have
+    /// Returns the value at `position`, if it is kept. Types are not: they have
     /// [`types`](Self::types).
     pub(super) fn get(
         self,
@@ -347,7 +348,7 @@ impl Attributes {
         self.is_oversized = true;
     }
 
-    /// True if `more` bytes fit into the limit; if not, the node is oversized.
+    /// Returns true if `more` bytes fit into the limit; if not, the node is oversized.
     fn has_room(&mut self, more: usize) -> bool {
         let is_there = self.is_there(more);
         self.is_oversized |= !is_there;
@@ -501,7 +502,7 @@ impl Attributes {
 }
 
 impl StoredText {
-    /// A text of which only the length is known.
+    /// Returns a text of which only the length is known.
     pub(super) const fn long(length: u64) -> Self {
         Self { length, bytes: None }
     }

@@ -78,7 +78,7 @@ impl AttributeReader {
         self.text.oversized = false;
     }
 
-    /// The attributes of the node, once it has ended.
+    /// Returns the attributes of the node, once it has ended.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
@@ -135,8 +135,8 @@ impl AttributeReader {
         }
     }
 
-    /// A message that is a value begins: it takes the place of another kind of value, and goes on
-    /// with its own.
+    /// Returns a message that is a value begins: it takes the place of another kind of value, and
+    /// goes on with its own.
     fn enter_value(&mut self, number: u32) -> Open {
         match number {
             attr_value::LIST => {
@@ -381,7 +381,7 @@ impl AttributeReader {
         }
     }
 
-    /// True if elements of packed numbers are needed.
+    /// Returns true if elements of packed numbers are needed.
     pub fn wants_packed(&self, message: MessageId) -> bool {
         matches!(
             (self.open.last(), message),
@@ -389,7 +389,7 @@ impl AttributeReader {
         )
     }
 
-    /// True if a field of bytes is needed.
+    /// Returns true if a field of bytes is needed.
     pub fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
         matches!(
             (self.open.last(), message, field.number),
@@ -439,7 +439,8 @@ impl Visitor for AttributeReader {
     }
 }
 
-/// The shape that is being read: that of the value, of its tensor, or an element of its list.
+/// Returns the shape that is being read: that of the value, of its tensor, or an element of its
+/// list.
 fn open_shape<'a>(
     value: &'a mut Stored,
     element: &'a mut StoredShape,

@@ -92,7 +92,7 @@ const MOST_BYTES: u64 = 32 << 20;
 const LAST_TYPE_OF_ALL: i32 = 25;
 
 impl TensorValue<'_> {
-    /// The reason why TensorFlow cannot make a tensor of it, if it cannot in every release.
+    /// Returns the reason why TensorFlow cannot make a tensor of it, if it cannot in every release.
     pub fn diagnostic(self) -> Option<TensorDiagnostic> {
         let number = self.data_type;
         let has_shape = !self.shape.is_unknown_rank && self.shape.is_full_shape();
@@ -121,7 +121,7 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(self) -> u64 {
         self.list.length()
     }
@@ -131,38 +131,38 @@ impl<'a> List<'a> {
         self.len() == 0
     }
 
-    /// The kind of its values; `None` if there are none.
+    /// Returns the kind of its values; `None` if there are none.
     pub fn element(self) -> Option<Element> {
         self.list.element()
     }
 
-    /// True if it has values of two kinds.
+    /// Returns true if it has values of two kinds.
     pub fn is_mixed(self) -> bool {
         self.list.is_mixed()
     }
 
-    /// The types in it, all of them, whatever else is in it.
+    /// Returns the types in it, all of them, whatever else is in it.
     pub fn types(self) -> &'a [TypeCount] {
         self.list.types(self.attributes)
     }
 
-    /// The first values that are no types or tensors: all texts and functions, at most 65536 of
-    /// the others.
+    /// Returns the first values that are no types or tensors: all texts and functions, at most
+    /// 65536 of the others.
     pub fn values(self) -> impl Iterator<Item = AttributeValue<'a>> {
         (0..).map_while(move |position| self.list.get(self.attributes, position))
     }
 
-    /// The texts in it, whatever else is in it.
+    /// Returns the texts in it, whatever else is in it.
     pub fn texts(self) -> impl Iterator<Item = Text<'a>> {
         self.list.texts(self.attributes, Element::String)
     }
 
-    /// The first 65536 shapes in it, whatever else is in it.
+    /// Returns the first 65536 shapes in it, whatever else is in it.
     pub fn shapes(self) -> impl Iterator<Item = ShapeValue<'a>> {
         self.list.shapes(self.attributes)
     }
 
-    /// The names of the functions in it, whatever else is in it.
+    /// Returns the names of the functions in it, whatever else is in it.
     pub fn functions(self) -> impl Iterator<Item = Text<'a>> {
         self.list.texts(self.attributes, Element::Function)
     }
@@ -207,12 +207,12 @@ impl Text<'_> {
 const HIGHEST_RANK: u64 = 254;
 
 impl ShapeValue<'_> {
-    /// True if all dimensions were kept.
+    /// Returns true if all dimensions were kept.
     fn is_whole(self) -> bool {
         self.dimensions.len() as u64 == self.rank
     }
 
-    /// True if TensorFlow accepts it as a shape that may be partly known.
+    /// Returns true if TensorFlow accepts it as a shape that may be partly known.
     pub fn is_partial_shape(self) -> bool {
         if self.is_unknown_rank {
             return self.rank == 0;
@@ -223,7 +223,8 @@ impl ShapeValue<'_> {
         self.rank <= HIGHEST_RANK && are_sizes && count_of(known).is_some()
     }
 
-    /// True if TensorFlow accepts it as the shape of a constant; one of unknown rank is accepted.
+    /// Returns true if TensorFlow accepts it as the shape of a constant; one of unknown rank is
+    /// accepted.
     pub fn is_full_shape(self) -> bool {
         let are_sizes = self.dimensions.iter().all(|size| *size >= 0);
         self.is_unknown_rank
@@ -231,14 +232,14 @@ impl ShapeValue<'_> {
     }
 }
 
-/// The number of elements, unless it comes to 2^63 on the way from the first dimension on.
+/// Returns the number of elements, unless it comes to 2^63 on the way from the first dimension on.
 fn count_of<'d>(dimensions: impl IntoIterator<Item = &'d i64>) -> Option<i64> {
     dimensions.into_iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
 }
 
 impl<'a> AttributeValue<'a> {
-    /// The kind of the value, as the definition of an attribute names it; `None` for an unset
-    /// value, a placeholder, and a list that is empty or mixed.
+    /// Returns the kind of the value, as the definition of an attribute names it; `None` for an
+    /// unset value, a placeholder, and a list that is empty or mixed.
     pub fn kind(self) -> Option<AttributeKind> {
         let (element, is_list) = match self {
             Self::None | Self::Placeholder(_) => return None,
@@ -256,8 +257,8 @@ impl<'a> AttributeValue<'a> {
         Some(AttributeKind { element, is_list })
     }
 
-    /// True if it equals a default. Values that are not kept whole, such as tensors, count as
-    /// different.
+    /// Returns true if it equals a default. Values that are not kept whole, such as tensors, count
+    /// as different.
     pub fn equals(self, default: Value<'_>) -> bool {
         match (self, default) {
             (Self::String(text), Value::String(other)) => text.equals(other),
@@ -279,7 +280,7 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// The first shape of it that is none: itself, that of its tensor, or one of its list.
+    /// Returns the first shape of it that is none: itself, that of its tensor, or one of its list.
     pub fn invalid_shape(self, is_valid: fn(ShapeValue<'_>) -> bool) -> Option<ShapeValue<'a>> {
         let one = |value| match value {
             Self::Shape(shape) => Some(shape),

@@ -48,7 +48,7 @@ struct Entry {
 }
 
 impl FunctionTable {
-    /// The number of positions.
+    /// Returns the number of positions.
     pub(super) fn len(&self) -> usize {
         match self.blocks.split_last() {
             Some((last, full)) => full.len() * BLOCK + last.len(),
@@ -116,7 +116,7 @@ impl FunctionTable {
         self.blocks.get(position / BLOCK)?.get(position % BLOCK).copied()
     }
 
-    /// The slot of a hash, and the position of its entry if there is one.
+    /// Returns the slot of a hash, and the position of its entry if there is one.
     fn find(&self, hash: u64) -> (usize, Option<usize>) {
         let slots = self.slots.len();
         let mut slot = home(hash, slots);
@@ -134,12 +134,12 @@ impl FunctionTable {
         (slot, None)
     }
 
-    /// The position of the function that a hash stands for.
+    /// Returns the position of the function that a hash stands for.
     pub(super) fn position(&self, hash: u64) -> Option<usize> {
         self.find(hash).1
     }
 
-    /// The function at a position, with its hash.
+    /// Returns the function at a position, with its hash.
     pub(super) fn get(&self, position: usize) -> Option<(u64, LibraryFunction)> {
         let Entry { hash, place, number } = self.entry(position)?;
         if number == NAMELESS {
@@ -151,7 +151,8 @@ impl FunctionTable {
         Some((hash, LibraryFunction { number, place, last, last_number }))
     }
 
-    /// The position of the function that begins at this byte, if it is the first of its name.
+    /// Returns the position of the function that begins at this byte, if it is the first of its
+    /// name.
     pub(super) fn position_at(&self, start: u64) -> Option<usize> {
         let is_before =
             |block: &Vec<Entry>| block.first().is_some_and(|one| one.place.start <= start);
@@ -161,13 +162,13 @@ impl FunctionTable {
         Some(block * BLOCK + within)
     }
 
-    /// The hashes of all names.
+    /// Returns the hashes of all names.
     pub(super) fn hashes(&self) -> impl Iterator<Item = u64> + '_ {
         self.blocks.iter().flatten().map(|entry| entry.hash)
     }
 }
 
-/// The slot that a hash selects.
+/// Returns the slot that a hash selects.
 fn home(hash: u64, slots: usize) -> usize {
     ((u128::from(hash) * slots as u128) >> 64) as usize
 }

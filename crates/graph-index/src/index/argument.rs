@@ -21,13 +21,13 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// True if the argument may stand for a list of tensors.
+    /// Returns true if the argument may stand for a list of tensors.
     #[must_use]
     pub fn is_list(self) -> bool {
         self.number_attribute || self.list_attribute
     }
 
-    /// True if no attribute or type says which type the argument has.
+    /// Returns true if no attribute or type says which type the argument has.
     #[must_use]
     pub fn is_untyped(self) -> bool {
         self.data_type == 0
@@ -35,7 +35,7 @@ impl Argument {
             && (self.number_attribute || !self.list_attribute)
     }
 
-    /// Its type, if that does not depend on the call; 0 for none.
+    /// Returns its type, if that does not depend on the call; 0 for none.
     #[must_use]
     pub fn fixed_type(self) -> Option<i32> {
         let fixed = !self.is_list() && (self.data_type != 0 || !self.type_attribute);

@@ -126,12 +126,12 @@ pub struct GivenArguments {
 }
 
 impl GivenArguments {
-    /// The attributes of an argument, where one of them matters.
+    /// Returns the attributes of an argument, where one of them matters.
     pub fn attributes(&self, number: u32) -> Option<&ArgumentAttributes> {
         self.attributes.get(&number)
     }
 
-    /// The shape of the node that Python makes of an argument.
+    /// Returns the shape of the node that Python makes of an argument.
     pub fn shape(&self, number: u32, argument: &Argument) -> &ArgumentShape {
         let said = self.attributes(number).map(|attributes| &attributes.output_shape);
         if let Some(OutputShape::First(shape) | OutputShape::Alone(shape)) = said {
@@ -142,8 +142,8 @@ impl GivenArguments {
         listed.unwrap_or(&ArgumentShape::Unknown)
     }
 
-    /// The diagnostic, as found and expected value, of the node that the importer makes of an
-    /// argument when it builds the function for a call.
+    /// Returns the diagnostic, as found and expected value, of the node that the importer makes of
+    /// an argument when it builds the function for a call.
     pub fn importer_diagnostic(
         &self,
         number: u32,
@@ -332,7 +332,8 @@ impl ArgumentReader {
     }
 }
 
-/// A field of an attribute as one of a node has it; the entries of all these maps are alike.
+/// Returns a field of an attribute as one of a node has it; the entries of all these maps are
+/// alike.
 fn as_of_node(message: MessageId, field: &'static Field) -> Option<(MessageId, &'static Field)> {
     match message {
         FUNCTION_DEF_ATTR_ENTRY | FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY => {

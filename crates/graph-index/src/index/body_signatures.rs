@@ -53,7 +53,7 @@ impl BodySignatures {
         }
     }
 
-    /// The number among all of the node signature of a node.
+    /// Returns the number among all of the node signature of a node.
     pub(super) fn number(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let hash = self.hashers.each_ref().map(|hasher| {
             let mut state = hasher.build_hasher();
@@ -72,7 +72,7 @@ impl BodySignatures {
         number
     }
 
-    /// The number that a node signature has in the function that is being read.
+    /// Returns the number that a node signature has in the function that is being read.
     #[inline]
     pub(super) fn in_function(&mut self, number: u32) -> u32 {
         let Some(known) = self.node_signatures.get_mut(number as usize) else { return u32::MAX };
@@ -84,8 +84,8 @@ impl BodySignatures {
         known.number
     }
 
-    /// The node signatures of the function that was read, by the numbers that they have in it, and
-    /// their numbers among all.
+    /// Returns the node signatures of the function that was read, by the numbers that they have in
+    /// it, and their numbers among all.
     pub(super) fn of_function(&self) -> (Vec<Rc<BodySignature>>, Vec<u32>) {
         let signature =
             |number: &u32| Some(Rc::clone(&self.node_signatures.get(*number as usize)?.signature));

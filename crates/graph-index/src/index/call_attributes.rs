@@ -20,9 +20,9 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// The attributes that the node at `place` gives to the function that it calls: its own if its
-/// operation is the function (`direct`), those of the function that it names as its attribute `f`
-/// otherwise.
+/// Returns the attributes that the node at `place` gives to the function that it calls: its own if
+/// its operation is the function (`direct`), those of the function that it names as its attribute
+/// `f` otherwise.
 pub fn call_attributes(
     source: Source<'_>,
     place: Extent,

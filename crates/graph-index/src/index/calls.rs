@@ -113,9 +113,9 @@ impl CallReader {
         self.operation = operation;
     }
 
-    /// The function that the node calls, if it is one of the library and the importer looks at it.
-    /// In a function (`in_function`) a placeholder leaves that to the function's caller, and the
-    /// importer counts as not looking inside.
+    /// Returns the function that the node calls, if it is one of the library and the importer looks
+    /// at it. In a function (`in_function`) a placeholder leaves that to the function's caller, and
+    /// the importer counts as not looking inside.
     pub(super) fn call(&self, in_function: bool) -> Option<Call> {
         let inside = match self.disabled {
             Value::Flag(disabled) => !disabled,

@@ -29,7 +29,7 @@ impl ColocationReader {
         self.node.clear();
     }
 
-    /// The names of the nodes that the node has to be beside.
+    /// Returns the names of the nodes that the node has to be beside.
     pub(super) fn names(&self) -> &[Name] {
         &self.node
     }

@@ -101,7 +101,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// The element that text behind a colon says: numbers are written in one way only.
+    /// Returns the element that text behind a colon says: numbers are written in one way only.
     fn of(text: &[u8]) -> Self {
         let number = match text {
             b"0" => Some(0),
@@ -204,8 +204,8 @@ pub struct FunctionIndex {
 }
 
 impl FunctionIndex {
-    /// The nodes and arguments that are its control outputs, and whether each is one of its own;
-    /// `has_name` says whether there is one of a name. `None` for what is none.
+    /// Returns the nodes and arguments that are its control outputs, and whether each is one of its
+    /// own; `has_name` says whether there is one of a name. `None` for what is none.
     pub fn control_nodes(&self, has_name: impl Fn(&Name) -> bool) -> Option<bool> {
         let mut seen = HashSet::new();
         let mut are_own = true;
@@ -227,7 +227,7 @@ impl FunctionIndex {
         !matches!(shape, ArgumentShape::Known(dimensions) if !dimensions.is_empty())
     }
 
-    /// The hash of a name, as nodes, arguments and results have it.
+    /// Returns the hash of a name, as nodes, arguments and results have it.
     pub fn hash(&self, name: &[u8]) -> Name {
         self.hasher.hash(name)
     }

@@ -292,13 +292,13 @@ impl GraphIndex {
         self.is_in_order
     }
 
-    /// The nodes in the order in which they are written.
+    /// Returns the nodes in the order in which they are written.
     #[inline]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The inputs of a node.
+    /// Returns the inputs of a node.
     #[inline]
     pub fn inputs(&self, node: u32) -> &[Input] {
         let end = |node: u32| self.nodes.get(node as usize).map_or(0, |node| node.inputs_end);
@@ -310,7 +310,7 @@ impl GraphIndex {
         self.long_inputs.get(input.number() as usize)
     }
 
-    /// The node that an input comes from, if there is one of that name.
+    /// Returns the node that an input comes from, if there is one of that name.
     #[inline]
     pub fn source(&self, input: Input) -> Option<u32> {
         let from = match input.code() {
@@ -320,7 +320,7 @@ impl GraphIndex {
         Some(from).filter(|from| *from != NOWHERE)
     }
 
-    /// The output that an input is.
+    /// Returns the output that an input is.
     #[inline]
     pub fn output(&self, input: Input) -> Output {
         match input.code() {
@@ -349,7 +349,7 @@ impl GraphIndex {
         self.places.find_group(source, node)
     }
 
-    /// The nodes that have to be beside one that is not there, ascending.
+    /// Returns the nodes that have to be beside one that is not there, ascending.
     pub fn unresolved_colocations(&self) -> impl Iterator<Item = u32> + '_ {
         self.unresolved.iter().copied()
     }
@@ -360,7 +360,7 @@ impl GraphIndex {
         self.unresolved.binary_search(&node).is_ok()
     }
 
-    /// The function that a node calls.
+    /// Returns the function that a node calls.
     #[inline]
     pub fn call_of(&self, node: u32) -> Option<&CallingNode> {
         let position = self.calls.binary_search_by_key(&node, |call| call.number).ok()?;
@@ -377,8 +377,8 @@ impl GraphIndex {
         self.output_shapes.get(position).copied()
     }
 
-    /// The nodes that call what only a caller could tell, ascending: a function is named by a
-    /// placeholder.
+    /// Returns the nodes that call what only a caller could tell, ascending: a function is named by
+    /// a placeholder.
     pub fn unbound_calls(&self) -> &[u32] {
         &self.unbound_calls
     }
@@ -393,7 +393,8 @@ impl GraphIndex {
         self.mismatch
     }
 
-    /// The first node without an operation, where a function of the library has no name either.
+    /// Returns the first node without an operation, where a function of the library has no name
+    /// either.
     pub fn nameless_call(&self) -> Option<u32> {
         self.nameless_call
     }
@@ -416,12 +417,12 @@ impl GraphIndex {
         self.bad_class
     }
 
-    /// A function that comes again and is another one.
+    /// Returns a function that comes again and is another one.
     pub fn duplicate_function(&self) -> Option<&DuplicateFunction> {
         self.duplicate_function.as_ref()
     }
 
-    /// A function that has two gradients.
+    /// Returns a function that has two gradients.
     pub fn second_gradient(&self) -> Option<&str> {
         self.second_gradient.as_deref()
     }

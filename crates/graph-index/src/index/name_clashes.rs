@@ -38,7 +38,7 @@ impl NameClashes {
         }
     }
 
-    /// The first function of the library that has the name of an operation of this release.
+    /// Returns the first function of the library that has the name of an operation of this release.
     pub fn first(&self, release: ReleaseId) -> Option<&NameClash> {
         self.by_release[release].as_ref()
     }

@@ -77,7 +77,7 @@ impl NameTable {
         self.used >= self.hashes.len() - self.hashes.len() / 10
     }
 
-    /// The place of a name, and whether it is there.
+    /// Returns the place of a name, and whether it is there.
     #[inline]
     fn find(&self, [home, kept]: Name) -> (usize, bool) {
         let mut place = ((u128::from(home) * self.hashes.len() as u128) >> 64) as usize;
@@ -136,7 +136,7 @@ impl NodeNames {
         &self.hasher
     }
 
-    /// The number of a name; [`MOST_NAMES`] for all where there are too many.
+    /// Returns the number of a name; [`MOST_NAMES`] for all where there are too many.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8]) -> u32 {
         self.number_of(self.hasher.hash(name))
@@ -206,7 +206,7 @@ impl NodeNames {
         false
     }
 
-    /// The node that has the name of this number.
+    /// Returns the node that has the name of this number.
     #[inline]
     pub(super) fn node(&self, number: u32) -> Option<u32> {
         let mut place = number as usize;

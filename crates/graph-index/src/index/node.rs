@@ -87,7 +87,7 @@ impl NodeReader {
         self.has_control_input = false;
     }
 
-    /// An input of a node that is read in one go; false if it is one that no node can have.
+    /// Returns an input of a node that is read in one go; false if it is one that no node can have.
     #[inline]
     pub(super) fn canonical_input(
         &mut self,
@@ -118,7 +118,7 @@ impl NodeReader {
         self.devices.is_device(device) && self.devices.is_session_device(device)
     }
 
-    /// The names of the nodes that the node has to be beside.
+    /// Returns the names of the nodes that the node has to be beside.
     pub(super) fn beside(&self) -> impl Iterator<Item = Name> + '_ {
         self.colocation.names().iter().chain(&self.beside).copied()
     }
@@ -128,7 +128,7 @@ impl NodeReader {
         self.text.oversized
     }
 
-    /// The function that the node calls.
+    /// Returns the function that the node calls.
     pub(super) fn call(&mut self, functions: &FunctionNames) -> Option<Call> {
         self.call.operation(Operation::of(&self.operation, functions));
         self.call.call(false)
@@ -145,7 +145,7 @@ impl NodeReader {
         }
     }
 
-    /// Its attributes, where they are asked for.
+    /// Returns its attributes, where they are asked for.
     pub(super) fn attributes(&self) -> &Attributes {
         self.attributes.attributes()
     }

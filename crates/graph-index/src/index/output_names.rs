@@ -23,7 +23,7 @@ struct NumberedOutputs {
 /// Names of outputs that are kept at hand.
 const RECENT_OUTPUTS: usize = 16;
 
-/// The bytes of a short name with its length, never 0; `None` for one that is longer.
+/// Returns the bytes of a short name with its length, never 0; `None` for one that is longer.
 fn short_name(name: &[u8]) -> Option<u128> {
     let length = u8::try_from(name.len()).ok().filter(|length| *length < 16)?;
     let mut bytes = [0; 16];
@@ -34,7 +34,7 @@ fn short_name(name: &[u8]) -> Option<u128> {
 }
 
 impl OutputNames {
-    /// The number of a name, a new one for a new name.
+    /// Returns the number of a name, a new one for a new name.
     pub fn number(&self, name: &[u8]) -> u32 {
         let NumberedOutputs { hasher, numbers, recent } = &mut *self.0.borrow_mut();
         let short = short_name(name).unwrap_or_default();
@@ -53,7 +53,7 @@ impl OutputNames {
         number
     }
 
-    /// The number of a name; `None` for one that nothing refers to.
+    /// Returns the number of a name; `None` for one that nothing refers to.
     pub fn find(&self, name: &str) -> Option<u32> {
         let names = self.0.borrow();
         names.numbers.get(&names.hasher.hash(name.as_bytes())).copied()

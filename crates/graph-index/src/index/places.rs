@@ -69,13 +69,13 @@ impl NodePlaces {
         }
     }
 
-    /// The place of the NodeDef of a node.
+    /// Returns the place of the NodeDef of a node.
     pub(super) fn find(&self, source: Source<'_>, node: u32) -> Result<Option<Extent>, GraphError> {
         let found = self.find_group(source, node)?;
         Ok(found.and_then(|group| group.place_of(node)))
     }
 
-    /// The places of the nodes that are read together with this one.
+    /// Returns the places of the nodes that are read together with this one.
     pub(super) fn find_group(
         &self,
         source: Source<'_>,
@@ -103,7 +103,7 @@ pub struct NodeGroup {
 }
 
 impl NodeGroup {
-    /// The place of a node, if it is one of them.
+    /// Returns the place of a node, if it is one of them.
     pub fn place_of(&self, node: u32) -> Option<Extent> {
         self.places.get(node.checked_sub(self.first)? as usize).copied()
     }

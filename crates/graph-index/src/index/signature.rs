@@ -100,7 +100,7 @@ impl WrittenAttribute {
     }
 }
 
-/// A default, as far as it says types and numbers; `None` for what no definition can have.
+/// Returns a default, as far as it says types and numbers; `None` for what no definition can have.
 fn to_definition(value: AttributeValue<'_>) -> Option<ValueDefinition> {
     Some(match value {
         AttributeValue::None | AttributeValue::Placeholder(_) => return None,
@@ -182,8 +182,8 @@ impl Visitor for SignatureVisitor {
     }
 }
 
-/// The field of a node's message that stands for one of another message which means the same, so
-/// that one reader of attributes serves both.
+/// Returns the field of a node's message that stands for one of another message which means the
+/// same, so that one reader of attributes serves both.
 pub(super) fn as_in_node(message: MessageId, number: u32) -> Option<(MessageId, &'static Field)> {
     let field = message.describe().field(number)?;
     Some((message, field))

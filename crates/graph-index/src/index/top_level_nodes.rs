@@ -105,7 +105,7 @@ struct KnownNames {
     calls: HashSet<String>,
 }
 
-/// The first of `nodes` that names what no function of the library has as a name.
+/// Returns the first of `nodes` that names what no function of the library has as a name.
 fn first_unresolved<'n>(
     nodes: &'n [ReferringNode],
     functions: &FunctionNames,
@@ -114,17 +114,17 @@ fn first_unresolved<'n>(
 }
 
 impl TopLevelNodes {
-    /// The first node with an attribute that is a function which the library does not have.
+    /// Returns the first node with an attribute that is a function which the library does not have.
     pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&ReferringNode> {
         first_unresolved(&self.functions, functions)
     }
 
-    /// The functions that nodes call by PartitionedCall, in the order of the first nodes.
+    /// Returns the functions that nodes call by PartitionedCall, in the order of the first nodes.
     pub fn called_functions(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().map(|call| &*call.name)
     }
 
-    /// The first PartitionedCall that calls no function of the library.
+    /// Returns the first PartitionedCall that calls no function of the library.
     pub fn unresolved_call(&self, functions: &FunctionNames) -> Option<UnresolvedCall> {
         let named = first_unresolved(&self.calls, functions).map(|node| UnresolvedCall {
             place: node.place,
@@ -248,7 +248,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The functions that a value names.
+/// Returns the functions that a value names.
 fn named_functions(value: AttributeValue<'_>) -> Vec<String> {
     let name = |name: Text<'_>| text_of(name.bytes.unwrap_or_default());
     match value {

@@ -461,7 +461,7 @@ impl<'a> IndexVisitor<'a> {
     }
 }
 
-/// The operation of a node that is in the canonical encoding.
+/// Returns the operation of a node that is in the canonical encoding.
 fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
     let mut operation = None;
     let mut rest = bytes;

@@ -31,7 +31,7 @@ impl NodeRuleDiagnostic {
         ImportDiagnostic { kind, node, function, operation, found, expected }
     }
 
-    /// A value that its attribute cannot have.
+    /// Returns a value that its attribute cannot have.
     pub(super) fn of_value(
         kind: fn(String) -> ImportDiagnosticKind,
         attribute: &str,
@@ -95,7 +95,7 @@ pub(super) fn one_of(allowed: Values<'_>) -> String {
     }
 }
 
-/// A type or text of a definition, as values of nodes are shown.
+/// Returns a type or text of a definition, as values of nodes are shown.
 fn shown_value(value: Value<'_>) -> String {
     match value {
         Value::Type(number) => type_name(number).into_owned(),
@@ -113,7 +113,7 @@ pub(super) fn at_least(attribute: &Attribute<'_>, least: i64) -> String {
     }
 }
 
-/// A text for messages, cut to a bearable length.
+/// Returns a text for messages, cut to a bearable length.
 pub(super) fn cut(text: &str) -> String {
     shown(text.as_bytes())
 }

@@ -15,13 +15,13 @@ impl ElementType {
     /// An edge of which nothing is known.
     pub const ANY: Self = Self { data_type: 0, is_reference: false, is_any: true };
 
-    /// An edge of this type.
+    /// Creates an edge of this type.
     pub const fn new(data_type: i32, is_reference: bool) -> Self {
         Self { data_type, is_reference, is_any: false }
     }
 
-    /// True if an input of this type accepts an output of type `output`: the same type, or a
-    /// reference to it. An input that is a reference accepts references alone, and one of the
+    /// Returns true if an input of this type accepts an output of type `output`: the same type, or
+    /// a reference to it. An input that is a reference accepts references alone, and one of the
     /// invalid type 0 no reference. An unknown type is compatible with every type.
     pub fn takes(self, output: Self) -> bool {
         let is_base_of = output.is_reference && !self.is_reference && self.data_type != 0;
@@ -65,7 +65,7 @@ impl TypeList {
         }
     }
 
-    /// Number of tensors; the greatest possible one if any number is allowed.
+    /// Returns the number of tensors; the greatest possible one if any number is allowed.
     pub fn len(&self) -> u64 {
         let any = if self.is_open { u64::MAX } else { 0 };
         self.runs.last().map_or(any, |last| last.end)
@@ -76,13 +76,13 @@ impl TypeList {
         self.len() == 0
     }
 
-    /// True if a node may have this number of tensors.
+    /// Returns true if a node may have this number of tensors.
     #[inline]
     pub fn may_be(&self, count: u64) -> bool {
         self.is_open || self.len() == count
     }
 
-    /// The type at `position`, from 0 on.
+    /// Returns the type at `position`, from 0 on.
     #[inline]
     pub fn get(&self, position: u64) -> Option<ElementType> {
         if self.is_open {
@@ -92,8 +92,8 @@ impl TypeList {
         self.runs.get(run).map(|run| run.element)
     }
 
-    /// The runs of equal types, in order; two in a row are of different types. None if there may be
-    /// any number of any type.
+    /// Returns the runs of equal types, in order; two in a row are of different types. None if
+    /// there may be any number of any type.
     pub fn runs(&self) -> &[TypeRun] {
         &self.runs
     }

@@ -26,7 +26,7 @@ impl SavedTensorDiagnostic {
         }
     }
 
-    /// Its kind, the found value and the expected one.
+    /// Returns its kind, the found value and the expected one.
     pub fn diagnostic(&self) -> (ImportDiagnosticKind, String, &'static str) {
         match self {
             Self::Missing => {
@@ -45,7 +45,7 @@ impl SavedTensorDiagnostic {
     }
 }
 
-/// True if a shape determines the number of elements.
+/// Returns true if a shape determines the number of elements.
 fn is_counted(shape: ShapeValue<'_>) -> bool {
     !shape.is_unknown_rank && shape.is_full_shape()
 }

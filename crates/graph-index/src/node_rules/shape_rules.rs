@@ -65,8 +65,8 @@ pub(super) const READERS: [(&str, &str); 49] = [
 /// The attribute that the tensor of a constant is in.
 const VALUE: &str = "value";
 
-/// Why the shape function of an operation refuses these attributes, if it surely does. The value of
-/// each attribute must be one that the operation takes.
+/// Returns the reason why the shape function of an operation refuses these attributes, if it surely
+/// does. The value of each attribute must be one that the operation takes.
 pub fn shape_diagnostic(
     operation: &str,
     attributes: &Attributes,

@@ -23,9 +23,9 @@ pub struct UnknownAttribute {
 /// Attributes that change nothing but messages: releases before them compute the same.
 const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
 
-/// The attributes that a consumer ignores because its definition of the operation lacks them.
-/// Attributes that no release knows are left out, as their meaning is unknown. So are all of an
-/// operation known only by name.
+/// Returns the attributes that a consumer ignores because its definition of the operation lacks
+/// them. Attributes that no release knows are left out, as their meaning is unknown. So are all of
+/// an operation known only by name.
 pub fn unknown_attributes(
     operation: Operation<'_>,
     attributes: &Attributes,

@@ -55,7 +55,7 @@ pub(super) enum Resolved<'a> {
 }
 
 impl Resolved<'_> {
-    /// The type; 0 if it is none.
+    /// Returns the type; 0 if it is none.
     fn data_type(self) -> i32 {
         match self {
             Self::Own(AttributeValue::Type(number)) | Self::Default(Value::Type(number)) => number,
@@ -63,7 +63,7 @@ impl Resolved<'_> {
         }
     }
 
-    /// The number; 0 if it is none.
+    /// Returns the number; 0 if it is none.
     fn number(self) -> i64 {
         match self {
             Self::Own(AttributeValue::Int(number)) | Self::Default(Value::Int(number)) => number,
@@ -88,7 +88,8 @@ impl Resolved<'_> {
 }
 
 impl NodeRules<'_> {
-    /// The types of the inputs and outputs of a node of this operation with these attributes.
+    /// Returns the types of the inputs and outputs of a node of this operation with these
+    /// attributes.
     ///
     /// # Errors
     /// [`NodeRuleDiagnostic`]: the first thing that keeps it from being a node of this operation.
@@ -135,7 +136,7 @@ impl NodeRules<'_> {
         if missing.is_empty() { Ok(()) } else { Err(NodeRuleDiagnostic::missing(missing)) }
     }
 
-    /// True if the loader overwrites the attribute.
+    /// Returns true if the loader overwrites the attribute.
     fn is_rewritten(&self, operation: Operation<'_>, attribute: &str) -> bool {
         let is_sharing = attribute == "use_node_name_sharing" && operation.name() == "HashTableV2";
         self.strictness == Strictness::Load && (attribute == "shared_name" || is_sharing)
@@ -186,7 +187,7 @@ impl NodeRules<'_> {
         Err(NodeRuleDiagnostic::of_value(element_type, name, found, expected))
     }
 
-    /// The first type of the value that is no element type of the release.
+    /// Returns the first type of the value that is no element type of the release.
     fn unknown_type(&self, value: AttributeValue<'_>) -> Option<i32> {
         let is_unknown = |number: i32| number == 0 || !self.registry.has_type(number);
         match value {
@@ -199,8 +200,8 @@ impl NodeRules<'_> {
     }
 }
 
-/// True if a value is of the kind of its attribute. An empty list is of every kind of list, and an
-/// unset value is an empty list.
+/// Returns true if a value is of the kind of its attribute. An empty list is of every kind of list,
+/// and an unset value is an empty list.
 pub fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
         AttributeValue::None => kind.is_list,
@@ -209,7 +210,7 @@ pub fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     }
 }
 
-/// The number that is compared with a minimum: an integer, or the length of a list.
+/// Returns the number that is compared with a minimum: an integer, or the length of a list.
 fn measure(value: AttributeValue<'_>) -> Option<i128> {
     match value {
         AttributeValue::Int(number) => Some(number.into()),
@@ -219,7 +220,7 @@ fn measure(value: AttributeValue<'_>) -> Option<i128> {
     }
 }
 
-/// True if a type or text, or each of a list, is an allowed one.
+/// Returns true if a type or text, or each of a list, is an allowed one.
 fn is_allowed(value: AttributeValue<'_>, allowed: Values<'_>) -> bool {
     let is_one_of = |value: AttributeValue<'_>| {
         let mut allowed = allowed;
@@ -243,7 +244,7 @@ struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The value of an attribute that an argument needs.
+    /// Returns the value of an attribute that an argument needs.
     fn resolve(&self, name: &str) -> Result<Resolved<'a>, Box<NodeRuleDiagnostic>> {
         let default = || {
             let attribute = self.operation.attribute(name)?;
@@ -260,7 +261,7 @@ impl<'a> Node<'a> {
         found.ok_or_else(|| NodeRuleDiagnostic::missing(vec![name.to_owned()]))
     }
 
-    /// The types of inputs or outputs.
+    /// Returns the types of inputs or outputs.
     fn types(
         &self,
         arguments: impl Iterator<Item = Argument<'a>>,
@@ -309,7 +310,7 @@ impl<'a> Node<'a> {
         Ok(list)
     }
 
-    /// Number of tensors of an argument.
+    /// Returns the number of tensors of an argument.
     fn count(&self, name: &str) -> Result<u32, Box<NodeRuleDiagnostic>> {
         let resolved = self.resolve(name)?;
         expect(name, resolved, AttributeKind { element: Element::Int, is_list: false })?;

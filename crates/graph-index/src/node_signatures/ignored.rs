@@ -101,7 +101,7 @@ impl IgnoredUses {
         }
     }
 
-    /// The attributes that a release ignores: each attribute of each operation once.
+    /// Returns the attributes that a release ignores: each attribute of each operation once.
     pub fn of_release(
         &self,
         node_signatures: &NodeSignatures<'_>,

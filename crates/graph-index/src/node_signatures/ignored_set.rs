@@ -24,7 +24,7 @@ pub(super) struct IgnoredBy {
     pub(super) releases: Vec<ReleaseId>,
 }
 
-/// The attributes among these that releases ignore; none for an unknown operation.
+/// Returns the attributes among these that releases ignore; none for an unknown operation.
 pub(super) fn of(
     operation: u32,
     known: &KnownOperation<'_>,

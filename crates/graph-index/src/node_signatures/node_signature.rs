@@ -19,8 +19,8 @@ pub struct LoaderProfile {
 }
 
 impl LoaderProfile {
-    /// True if each operation must have a shape function: Python asks for none, and a session looks
-    /// at no shapes.
+    /// Returns true if each operation must have a shape function: Python asks for none, and a
+    /// session looks at no shapes.
     pub fn needs_shape_functions(self) -> bool {
         self.strictness == Strictness::Import
     }
@@ -47,7 +47,7 @@ pub(super) struct ByStrictness {
 }
 
 impl ByStrictness {
-    /// The result that all of them are.
+    /// Returns the result that all of them are.
     fn common(&self) -> Option<Judged> {
         let Self { import, python_import, session, load } = self;
         let lists = [import, python_import, session, load].into_iter();
@@ -88,7 +88,7 @@ pub struct NodeSignature {
 }
 
 impl NodeSignature {
-    /// The result for a loader profile.
+    /// Returns the result for a loader profile.
     pub fn judged(&self, LoaderProfile { release, strictness }: LoaderProfile) -> Judged {
         let each = match &self.results {
             Results::Same(judged) => return *judged,
@@ -103,7 +103,7 @@ impl NodeSignature {
         by_release[release]
     }
 
-    /// Its types, where every loader profile has the same.
+    /// Returns its types, where every loader profile has the same.
     pub fn common_types(&self) -> Option<TypeNumber> {
         match self.results {
             Results::Same(Judged::Types(types)) => Some(types),

@@ -23,7 +23,7 @@ enum Definition<'a> {
 }
 
 impl<'a> KnownOperation<'a> {
-    /// The operation as a release has it; the function's signature where it is a function.
+    /// Returns the operation as a release has it; the function's signature where it is a function.
     pub fn operation(&self, release: ReleaseId) -> Option<Operation<'_>> {
         match &self.definition {
             Definition::Operation(by_release) => by_release[release],
@@ -31,17 +31,17 @@ impl<'a> KnownOperation<'a> {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// True for a function of the library.
+    /// Returns true for a function of the library.
     pub fn is_function(&self) -> bool {
         matches!(self.definition, Definition::Function(_))
     }
 
-    /// True if only the types of its nodes are checked.
+    /// Returns true if only the types of its nodes are checked.
     pub(super) fn needs_only_types(&self) -> bool {
         match &self.definition {
             Definition::Operation(by_release) => by_release.values().flatten().all(|definition| {
@@ -51,7 +51,7 @@ impl<'a> KnownOperation<'a> {
         }
     }
 
-    /// True if every release that has the operation has a kernel of it for the CPU.
+    /// Returns true if every release that has the operation has a kernel of it for the CPU.
     pub fn has_cpu_kernels(&self) -> bool {
         match &self.definition {
             Definition::Operation(by_release) => {
@@ -61,7 +61,7 @@ impl<'a> KnownOperation<'a> {
         }
     }
 
-    /// True if two releases have the same definition.
+    /// Returns true if two releases have the same definition.
     pub(super) fn is_same(&self, release: ReleaseId, other: ReleaseId) -> bool {
         let definition = |release| Some(self.operation(release)?.definition_id());
         definition(release) == definition(other)
@@ -91,7 +91,7 @@ impl<'a> Operations<'a> {
         Self { numbers: HashMap::default(), known: vec![unknown], functions: Vec::new() }
     }
 
-    /// The number of an operation that was found before.
+    /// Returns the number of an operation that was found before.
     pub(super) fn number(&self, name: &[u8]) -> Option<u32> {
         self.numbers.get(name).copied()
     }

@@ -81,12 +81,13 @@ impl<'a> NodeSignatures<'a> {
         }
     }
 
-    /// True if some node differs for loaders in Python.
+    /// Returns true if some node differs for loaders in Python.
     pub fn differs_in_python(&self) -> bool {
         self.differs_in_python
     }
 
-    /// True if nodes of a signature have an output whose type depends on the caller, for a loader.
+    /// Returns true if nodes of a signature have an output whose type depends on the caller, for a
+    /// loader.
     pub fn is_untyped(&self, node_signature: SignatureNumber, profile: LoaderProfile) -> bool {
         self.has_untyped && self.types_of(node_signature, profile).is_some_and(is_untyped)
     }
@@ -99,7 +100,8 @@ impl<'a> NodeSignatures<'a> {
         self.types.get(number)
     }
 
-    /// The types that the nodes of a signature have for a loader, if they are valid by themselves.
+    /// Returns the types that the nodes of a signature have for a loader, if they are valid by
+    /// themselves.
     pub fn types_of(
         &self,
         node_signature: SignatureNumber,
@@ -111,23 +113,24 @@ impl<'a> NodeSignatures<'a> {
         }
     }
 
-    /// The operation of a node signature.
+    /// Returns the operation of a node signature.
     pub fn operation(&self, node_signature: &NodeSignature) -> Option<&KnownOperation<'a>> {
         self.operations.get(node_signature.operation)
     }
 
-    /// An operation that a node of the graph has.
+    /// Returns an operation that a node of the graph has.
     pub fn operation_named(&self, name: &[u8]) -> Option<&KnownOperation<'a>> {
         self.operations.get(self.operations.number(name)?)
     }
 
-    /// The ignored attributes of the nodes of a signature; see [`IgnoredUses`](super::IgnoredUses).
+    /// Returns the ignored attributes of the nodes of a signature; see
+    /// [`IgnoredUses`](super::IgnoredUses).
     pub(super) fn ignored(&self, number: u32) -> Option<&IgnoredSet> {
         self.ignored.get(number)
     }
 
-    /// The node signature of a node outside of functions, and the number of the set of its ignored
-    /// attributes, 0 for none.
+    /// Returns the node signature of a node outside of functions, and the number of the set of its
+    /// ignored attributes, 0 for none.
     ///
     /// `signature` gives the signature of its operation where that is a function of the library; it
     /// is asked once.
@@ -152,7 +155,7 @@ impl<'a> NodeSignatures<'a> {
         Ok((node_signature, ignored))
     }
 
-    /// The number of the set of ignored attributes of a node of a function, 0 for none.
+    /// Returns the number of the set of ignored attributes of a node of a function, 0 for none.
     pub fn of_body_node(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let key = self.key(operation, attributes);
         if let Some(known) = self.body_nodes.get(&key) {
@@ -246,7 +249,7 @@ impl<'a> NodeSignatures<'a> {
     }
 }
 
-/// True if one of the outputs has no type.
+/// Returns true if one of the outputs has no type.
 fn is_untyped(types: &NodeType) -> bool {
     types.outputs.runs().iter().any(|run| run.element.data_type == 0)
 }

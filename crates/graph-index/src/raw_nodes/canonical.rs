@@ -69,8 +69,8 @@ pub(super) fn read<'b>(
     Some(CanonicalNode { name: name?, operation: operation? })
 }
 
-/// The first field of a message, if its tag has one byte and its length at most two: the tag, the
-/// content, and what comes after it.
+/// Returns the first field of a message, if its tag has one byte and its length at most two: the
+/// tag, the content, and what comes after it.
 #[inline(always)]
 pub fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, low, after @ ..] = bytes else { return None };
@@ -113,7 +113,7 @@ fn colocations<'b>(
     list.is_empty().then_some(())
 }
 
-/// The content of a short message whose field is all that there is.
+/// Returns the content of a short message whose field is all that there is.
 fn message_alone(bytes: &[u8], tag: u8) -> Option<&[u8]> {
     match bytes {
         [found, length @ 0..=0x7f, content @ ..]
@@ -145,7 +145,8 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// The numbers, 0 behind the last one; `None` for a node that is not one of the common ones.
+    /// Returns the numbers, 0 behind the last one; `None` for a node that is not one of the common
+    /// ones.
     #[inline]
     pub(super) fn attributes(&self) -> Option<[u32; IDENTIFIED]> {
         (!self.is_uncommon).then_some(self.attributes)
@@ -204,8 +205,8 @@ impl Attributes {
         }
     }
 
-    /// True if an attribute is valid; the message that has the node is the one at `depth` from the
-    /// outermost.
+    /// Returns true if an attribute is valid; the message that has the node is the one at `depth`
+    /// from the outermost.
     #[inline]
     fn take(&mut self, bytes: &[u8], depth: usize) -> bool {
         if bytes.len() > KEPT || depth != self.depth {
@@ -249,8 +250,8 @@ impl Attributes {
         right
     }
 
-    /// A number for an attribute that is new: of its own, or that of all tensors of its key. 0 for
-    /// one that is not kept.
+    /// Returns a number for an attribute that is new: of its own, or that of all tensors of its
+    /// key. 0 for one that is not kept.
     fn number(&mut self, bytes: &[u8], seen: &Unlike) -> u32 {
         let tensor = tensor_key(bytes);
         if tensor.is_some() && (seen.may_have_no_shape() || seen.may_be_malformed()) {
@@ -274,7 +275,7 @@ impl Attributes {
     }
 }
 
-/// The key of an attribute that is a tensor and nothing else.
+/// Returns the key of an attribute that is a tensor and nothing else.
 fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
     let (0x0a, key, rest) = short_field(attribute)? else { return None };
     let (0x12, value, []) = short_field(rest)? else { return None };
@@ -282,8 +283,8 @@ fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
     Some(key)
 }
 
-/// The first and the last bytes, up to eight of each: with the length, they tell up to 16 bytes
-/// apart.
+/// Returns the first and the last bytes, up to eight of each: with the length, they tell up to 16
+/// bytes apart.
 #[inline]
 pub(super) fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -333,13 +334,14 @@ impl Default for Elements {
 const DIMENSIONS: u64 = 32;
 
 impl Unlike {
-    /// True if dimensions are negative, or too many, or may have more elements than can be counted.
+    /// Returns true if dimensions are negative, or too many, or may have more elements than can be
+    /// counted.
     fn may_have_no_shape(&self) -> bool {
         self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
     }
 
-    /// True if a type is unusual, or the content has another number of bytes than the elements
-    /// take.
+    /// Returns true if a type is unusual, or the content has another number of bytes than the
+    /// elements take.
     fn may_be_malformed(&self) -> bool {
         let Some(data_type) = DataType::from_number(self.data_type) else { return true };
         let is_other = |size: u64| self.content != self.elements.0.wrapping_mul(size);

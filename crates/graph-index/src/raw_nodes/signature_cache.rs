@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// The index of the facts in the table.
+/// Returns the index of the facts in the table.
 #[inline]
 fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -88,7 +88,7 @@ impl<T: Copy> SignatureCache<T> {
         canonical::read(bytes, depth, &mut self.attributes, reference)
     }
 
-    /// The facts of a node like the one that was read last, with this operation.
+    /// Returns the facts of a node like the one that was read last, with this operation.
     #[inline]
     pub fn find(&mut self, operation: &[u8]) -> Option<T> {
         let attributes = self.attributes.identity.attributes()?;

@@ -53,8 +53,8 @@ struct Value {
     bytes: Bytes,
 }
 
-/// The nodes of a file, in its order; an earlier walk found the file whole. Most files have none,
-/// which is told without another walk.
+/// Returns the nodes of a file, in its order; an earlier walk found the file whole. Most files have
+/// none, which is told without another walk.
 pub fn call_modules(
     bytes: &dyn ReadAt,
     message: Message,
@@ -69,7 +69,7 @@ pub fn call_modules(
 }
 
 impl CallModule {
-    /// The module, of a file in the binary form.
+    /// Returns the module, of a file in the binary form.
     pub fn module(&self, bytes: &dyn ReadAt) -> io::Result<Option<Bytes>> {
         let Some(Extent { start, end }) = self.module else { return Ok(None) };
         let length = usize::try_from(end.saturating_sub(start)).unwrap_or_default();
@@ -79,7 +79,7 @@ impl CallModule {
     }
 }
 
-/// True if the name of the operation is anywhere in a file.
+/// Returns true if the name of the operation is anywhere in a file.
 fn names_the_operation(bytes: &dyn ReadAt) -> io::Result<bool> {
     let finder = memmem::Finder::new(OPERATION);
     let mut window = vec![0; WINDOW];

@@ -260,7 +260,7 @@ struct TypeSpec {
 }
 
 impl ObjectGraph {
-    /// The functions among the children of the outermost object, by name.
+    /// Returns the functions among the children of the outermost object, by name.
     fn callables(&self) -> Vec<Callable> {
         let mut found = Vec::new();
         let children = self.nodes.first().map(|root| &root.children[..]).unwrap_or_default();
@@ -310,7 +310,7 @@ impl ObjectGraph {
 }
 
 impl Value {
-    /// The value as Python writes it, cut off where it is very long.
+    /// Returns the value as Python writes it, cut off where it is very long.
     fn shown(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);

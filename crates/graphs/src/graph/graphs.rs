@@ -107,7 +107,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The operations on the list that the importer comes to before it comes to
+    /// Returns the operations on the list that the importer comes to before it comes to
     /// [`structure`](Self::structure): none where the diagnostic is one that it looks for before it
     /// visits nodes, all where there is no diagnostic.
     #[must_use]

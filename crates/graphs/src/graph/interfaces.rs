@@ -81,15 +81,16 @@ pub struct TensorInterface {
 }
 
 impl TensorInterface {
-    /// The type's name in TensorFlow's messages, as `saved_model_cli` prints it: `DT_FLOAT`.
+    /// Returns the type's name in TensorFlow's messages, as `saved_model_cli` prints it:
+    /// `DT_FLOAT`.
     #[must_use]
     pub fn data_type_name(&self) -> String {
         name_of(self.data_type)
     }
 }
 
-/// The name of a number of TensorFlow's enumeration `DataType`; the number in decimal, if it has
-/// none.
+/// Returns the name of a number of TensorFlow's enumeration `DataType`; the number in decimal, if
+/// it has none.
 fn name_of(number: i32) -> String {
     if number == 0 {
         return "DT_INVALID".to_owned();

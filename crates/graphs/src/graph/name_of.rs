@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// The name of the node at `place`, for messages.
+/// Returns the name of the node at `place`, for messages.
 pub(super) fn node(source: Source<'_>, place: Extent, release: i32) -> Result<String, GraphError> {
     let mut reader = NameReader::new(Part::Node(0), release);
     source.walk_part(place, NODE_DEF, &mut reader)?;
     Ok(shown(&reader.name))
 }
 
-/// The names of the function at `place` and of a part of it, for messages.
+/// Returns the names of the function at `place` and of a part of it, for messages.
 pub(super) fn part_of_function(
     source: Source<'_>,
     place: Extent,

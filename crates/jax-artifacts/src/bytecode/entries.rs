@@ -194,7 +194,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(Reference::new(index, false))
     }
 
-    /// True if an attribute is of the required kind.
+    /// Returns true if an attribute is of the required kind.
     fn is(&self, index: usize, wanted: Wanted) -> bool {
         let Some(entry) = self.tables.entry(&self.tables.attributes, index) else { return false };
         if self.dialect(entry.dialect) != Dialect::Builtin {
@@ -419,7 +419,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         }
     }
 
-    /// The width of the numbers of a type.
+    /// Returns the width of the numbers of a type.
     fn width(&self, index: usize) -> Option<(u32, Number)> {
         let entry = self.tables.entry(&self.tables.types, index)?;
         let mut contents = entry.contents;

@@ -88,12 +88,12 @@ pub(super) const BUILTIN: Layouts = Layouts {
 /// A code that nothing has.
 pub(super) const NEVER: &str = "!";
 
-/// The codes of builtin attributes that are locations.
+/// Returns the codes of builtin attributes that are locations.
 pub(super) fn is_location(code: u64) -> bool {
     matches!(code, 10..=15 | 22)
 }
 
-/// The width of an integer or float of a type of VHLO.
+/// Returns the width of an integer or float of a type of VHLO.
 pub(super) fn vhlo_width(code: u64) -> Option<(u32, Number)> {
     Some(match code {
         0 => (1, Number::Integer),
@@ -114,7 +114,8 @@ pub(super) fn vhlo_width(code: u64) -> Option<(u32, Number)> {
     })
 }
 
-/// The width of an integer or float of a builtin type, of which the code is followed by `detail`.
+/// Returns the width of an integer or float of a builtin type, of which the code is followed by
+/// `detail`.
 pub(super) fn builtin_width(code: u64, detail: u64) -> Option<(u32, Number)> {
     Some(match code {
         0 => (u32::try_from(detail >> 2).ok()?, Number::Integer),
@@ -135,17 +136,18 @@ pub(super) enum Number {
     Float,
 }
 
-/// The version that an attribute of VHLO came with, if it is not as old as every judged release.
+/// Returns the version that an attribute of VHLO came with, if it is not as old as every judged
+/// release.
 pub(crate) fn vhlo_attribute_since(code: u8) -> Option<StableHlo> {
     matches!(code, 21..=25).then_some(StableHlo::new(1, 16, 0))
 }
 
-/// The version that a type of VHLO came with, if it is not as old as every judged release.
+/// Returns the version that a type of VHLO came with, if it is not as old as every judged release.
 pub(crate) fn vhlo_type_since(code: u8) -> Option<StableHlo> {
     (code == 42).then_some(StableHlo::new(1, 15, 0))
 }
 
-/// The name of an attribute of VHLO, for people.
+/// Returns the name of an attribute of VHLO, for people.
 pub(crate) fn vhlo_attribute_name(code: u8) -> &'static str {
     match code {
         21 => "sub_axis_info_v1",

@@ -88,7 +88,7 @@ impl Module {
         module
     }
 
-    /// The version of StableHLO in the producer's name, which readers do not look at.
+    /// Returns the version of StableHLO in the producer's name, which readers do not look at.
     pub(crate) fn stablehlo(&self) -> Option<StableHlo> {
         self.producer.strip_prefix("StableHLO_v")?.parse().ok()
     }
@@ -162,7 +162,7 @@ impl Module {
     }
 }
 
-/// True if bytes begin as a portable artifact does.
+/// Returns true if bytes begin as a portable artifact does.
 pub(crate) fn is_artifact(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.strip_prefix(MAGIC) else { return false };
     let mut cursor = Cursor::new(rest, 0);
@@ -235,7 +235,7 @@ impl CheckedProperties {
         Self { places: Box::new([u64::MAX; 1 << 10]) }
     }
 
-    /// The place of a pair, and the pair: there are at most 2^16 names and 2^31 properties.
+    /// Returns the place of a pair, and the pair: there are at most 2^16 names and 2^31 properties.
     fn pair(name: usize, number: u64) -> (usize, u64) {
         let pair = number << 16 | name as u64;
         ((pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize, pair)
@@ -403,7 +403,7 @@ impl Uses {
     }
 }
 
-/// True if properties have two numbers or more.
+/// Returns true if properties have two numbers or more.
 fn has_two(mut properties: Cursor<'_>) -> bool {
     properties.varint().and_then(|_| properties.varint()).is_ok()
 }

@@ -10,7 +10,7 @@ const LONGEST: usize = 256;
 /// The dimension whose size is known when the program runs.
 const DYNAMIC: i64 = i64::MIN;
 
-/// A string attribute of VHLO.
+/// Returns a string attribute of VHLO.
 pub(super) fn string_of<'a>(tables: &Tables<'a>, attribute: usize) -> Option<&'a [u8]> {
     let (code, mut contents) = vhlo(tables, attribute, false)?;
     let string = if code == 14 { contents.varint().ok()? } else { return None };
@@ -32,8 +32,8 @@ pub(super) fn vhlo<'a>(
     Some((contents.varint().ok()?, contents))
 }
 
-/// The types of a function's inputs and outputs, if the attribute is its type and that has at most
-/// `room` parts.
+/// Returns the types of a function's inputs and outputs, if the attribute is its type and that has
+/// at most `room` parts.
 pub(super) fn signature(
     tables: &Tables<'_>,
     attribute: usize,
@@ -60,7 +60,7 @@ fn number(cursor: &mut Cursor<'_>) -> Option<usize> {
     usize::try_from(cursor.varint().ok()?).ok()
 }
 
-/// A type as StableHLO prints it.
+/// Returns a type as StableHLO prints it.
 fn type_text(tables: &Tables<'_>, index: usize, depth: usize) -> String {
     let text = if depth < DEEPEST { text_of_parts(tables, index, depth) } else { None };
     text.unwrap_or_else(|| "?".to_owned())

@@ -44,7 +44,7 @@ impl<'a> Buffer<'a> {
         Ok(())
     }
 
-    /// The bytes of a number; a place before the beginning counts from the end.
+    /// Returns the bytes of a number; a place before the beginning counts from the end.
     fn number<const N: usize>(&self, at: i64) -> Result<[u8; N], Fault> {
         self.spend(1)?;
         let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
@@ -62,12 +62,12 @@ impl<'a> Buffer<'a> {
         self.number(at).map(u32::from_le_bytes)
     }
 
-    /// The place that an offset refers to.
+    /// Returns the place that an offset refers to.
     fn indirect(&self, at: i64) -> Result<i64, Fault> {
         Ok(at.saturating_add(i64::from(self.u32(at)?)))
     }
 
-    /// A string, cut off at the end of the file.
+    /// Returns a string, cut off at the end of the file.
     fn string(&self, at: i64) -> Result<&'a str, Fault> {
         let at = self.indirect(at)?;
         let length = self.u32(at)? as usize;
@@ -97,7 +97,7 @@ pub(crate) struct Vector<'b, 'a> {
 }
 
 impl<'b, 'a> Table<'b, 'a> {
-    /// The offset of a field; `None` if it is absent.
+    /// Returns the offset of a field; `None` if it is absent.
     fn field(&self, number: u16) -> Result<Option<i64>, Fault> {
         let back = self.buffer.number(self.at).map(i32::from_le_bytes)?;
         let places = self.at.saturating_sub(i64::from(back));
@@ -132,28 +132,28 @@ impl<'b, 'a> Table<'b, 'a> {
         self.field(number)?.map_or(Ok(0), |at| self.buffer.u32(at))
     }
 
-    /// A table; nothing if it is absent.
+    /// Returns a table; nothing if it is absent.
     pub(crate) fn table(&self, number: u16) -> Result<Option<Self>, Fault> {
         let Some(at) = self.field(number)? else { return Ok(None) };
         Ok(Some(Self { buffer: self.buffer, at: self.buffer.indirect(at)? }))
     }
 
-    /// A table that is used, so that it must be there.
+    /// Returns a table that is used, so that it must be there.
     pub(crate) fn needed_table(&self, number: u16) -> Result<Self, Fault> {
         self.table(number)?.ok_or(Fault::Absent)
     }
 
-    /// A string; nothing if it is absent.
+    /// Returns a string; nothing if it is absent.
     pub(crate) fn string(&self, number: u16) -> Result<Option<&'a str>, Fault> {
         self.field(number)?.map(|at| self.buffer.string(at)).transpose()
     }
 
-    /// A string that is used, so that it must be there.
+    /// Returns a string that is used, so that it must be there.
     pub(crate) fn needed_string(&self, number: u16) -> Result<&'a str, Fault> {
         self.string(number)?.ok_or(Fault::Absent)
     }
 
-    /// A vector, empty if it is absent.
+    /// Returns a vector, empty if it is absent.
     pub(crate) fn vector(&self, number: u16) -> Result<Vector<'b, 'a>, Fault> {
         let buffer = self.buffer;
         let Some(at) = self.field(number)? else { return Ok(Vector { buffer, at: 0, length: 0 }) };
@@ -161,12 +161,12 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(Vector { buffer, at: at.saturating_add(4), length: buffer.u32(at)? })
     }
 
-    /// True if a vector is there.
+    /// Returns true if a vector is there.
     pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, Fault> {
         self.field(number).map(|field| field.is_some())
     }
 
-    /// The bytes of a vector of numbers of `width` bytes, which must be there as a whole.
+    /// Returns the bytes of a vector of numbers of `width` bytes, which must be there as a whole.
     pub(crate) fn needed_numbers(&self, number: u16, width: usize) -> Result<&'a [u8], Fault> {
         if self.field(number)?.is_none() {
             return Err(Fault::Absent);
@@ -185,7 +185,8 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.length
     }
 
-    /// Number of elements that can be read if each takes this number of bytes of the file.
+    /// Returns the number of elements that can be read if each takes this number of bytes of the
+    /// file.
     pub(crate) fn room(&self, bytes: usize) -> usize {
         (self.length as usize).min(self.buffer.bytes.len().checked_div(bytes).unwrap_or_default())
     }
@@ -211,7 +212,7 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.buffer.number(self.place(index, 1)).map(i8::from_le_bytes)
     }
 
-    /// All strings, in their order.
+    /// Returns all strings, in their order.
     pub(crate) fn strings(&self) -> Result<Vec<&'a str>, Fault> {
         let mut strings = Vec::with_capacity(self.room(4));
         for index in 0..self.length {

@@ -25,8 +25,8 @@ struct Uniques<'a> {
 /// More arguments, results and platforms than these are counted and not kept.
 const MOST_KEPT: usize = 10_000;
 
-/// The modules of a file and of the derivatives in it, which are tables in the same buffer; at most
-/// `most`. Nothing for one that cannot be found.
+/// Returns the modules of a file and of the derivatives in it, which are tables in the same buffer;
+/// at most `most`. Nothing for one that cannot be found.
 pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
     let buffer = Buffer::new(bytes);
     let mut table = buffer.root().ok();
@@ -38,7 +38,7 @@ pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
     modules
 }
 
-/// True if bytes look like a file of `jax.export`: a function's name, a tree, and a module.
+/// Returns true if bytes look like a file of `jax.export`: a function's name, a tree, and a module.
 pub(crate) fn is_exported(bytes: &[u8]) -> bool {
     let looks = || -> std::result::Result<bool, Fault> {
         let buffer = Buffer::new(bytes);
@@ -256,7 +256,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         Ok(found)
     }
 
-    /// The sharding of the table that an index is of: 0 is none, 1 the first.
+    /// Returns the sharding of the table that an index is of: 0 is none, 1 the first.
     fn sharding_of(&self, index: u32, place: &'static str) -> Result<Sharding> {
         let Some(index) = index.checked_sub(1) else { return Ok(Sharding::Unspecified) };
         let sharding = self.uniques.shardings.get(index as usize).map(Arc::clone);

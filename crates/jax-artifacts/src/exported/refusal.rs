@@ -31,7 +31,7 @@ impl Refusal {
         Box::new(Self { rule, found, expected: expected.into(), message, place: place.to_owned() })
     }
 
-    /// The result of reading a place, with the refusal that follows from a fault.
+    /// Returns the result of reading a place, with the refusal that follows from a fault.
     pub(super) fn at<T>(read: std::result::Result<T, Fault>, place: &str) -> Result<T> {
         read.map_err(|fault| Self::fault(fault, place))
     }

@@ -13,7 +13,7 @@ enum Token<'t> {
     End,
 }
 
-/// True if the text, dimensions with commas between them, is a shape.
+/// Returns true if the text, dimensions with commas between them, is a shape.
 pub(super) fn is_shape(text: &str) -> bool {
     let mut parser = Parser { text, letters: text.char_indices().peekable(), token: Token::End };
     parser.shape().is_some() && parser.token == Token::End
@@ -136,7 +136,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// True if Python makes an integer of a word that begins with a digit.
+/// Returns true if Python makes an integer of a word that begins with a digit.
 fn is_integer(word: &str) -> bool {
     let is_one = word
         .split('_')

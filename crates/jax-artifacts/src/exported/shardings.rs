@@ -144,7 +144,7 @@ fn add_axes<'s>(text: &mut String, dimensions: impl Iterator<Item = &'s [&'s str
 
 type Spec<'a> = (Vec<Vec<&'a str>>, Vec<&'a str>, Vec<&'a str>);
 
-/// The axes of each dimension, and the reduced and unreduced ones.
+/// Returns the axes of each dimension, and the reduced and unreduced ones.
 fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, Fault> {
     let spec = sharding.needed_table(1)?;
     let list = spec.vector(0)?;
@@ -191,7 +191,7 @@ fn check<'a>(
 }
 
 impl Mesh<'_> {
-    /// The types of the axes of that name.
+    /// Returns the types of the axes of that name.
     fn types_of(&self, name: &str) -> impl Iterator<Item = i8> {
         let first = self.axes.partition_point(|(other, _)| *other < name);
         let rest = self.axes.get(first..).unwrap_or_default();

@@ -14,13 +14,13 @@ pub struct Day {
 }
 
 impl Day {
-    /// The day with these numbers.
+    /// Creates the day with these numbers.
     #[must_use]
     pub const fn new(year: u16, month: u8, day: u8) -> Self {
         Self { year, month, day }
     }
 
-    /// The same day, that many months later; the 28th at most, so that the day exists.
+    /// Returns the same day, that many months later; the 28th at most, so that the day exists.
     #[must_use]
     pub fn after_months(self, months: u8) -> Self {
         let month = u16::from(self.month.saturating_sub(1)).saturating_add(u16::from(months));

@@ -3,7 +3,7 @@
 use super::{Deserializer, Release, generated::RELEASES, table::OLDEST_JUDGED};
 
 impl Release {
-    /// The release of that version; `latest` is the newest one.
+    /// Returns the release of that version; `latest` is the newest one.
     #[must_use]
     pub fn find(version: &str) -> Option<&'static Self> {
         if version == "latest" {
@@ -12,28 +12,28 @@ impl Release {
         RELEASES.iter().find(|release| release.version == version)
     }
 
-    /// The newest release that is known.
+    /// Returns the newest release that is known.
     #[must_use]
     pub fn latest() -> &'static Self {
         const { RELEASES.last().expect("the table has rows") }
     }
 
-    /// True if its verdicts were compared with the release itself. Older ones are only known as
-    /// producers of files.
+    /// Returns true if its verdicts were compared with the release itself. Older ones are only
+    /// known as producers of files.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         Self::find(OLDEST_JUDGED).is_some_and(|oldest| self >= oldest)
     }
 
-    /// True if its reader of `jax.export` files knows all dialects that its Python knows; the older
-    /// ones know those that JAX writes.
+    /// Returns true if its reader of `jax.export` files knows all dialects that its Python knows;
+    /// the older ones know those that JAX writes.
     #[must_use]
     pub fn loads_all_dialects(&self) -> bool {
         self.deserializer >= Deserializer::Tables
     }
 }
 
-/// Every release that is known, the oldest first.
+/// Returns every release that is known, the oldest first.
 #[must_use]
 pub fn releases() -> &'static [Release] {
     RELEASES

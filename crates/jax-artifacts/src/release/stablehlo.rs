@@ -17,7 +17,7 @@ pub struct StableHlo {
 }
 
 impl StableHlo {
-    /// The version with these numbers.
+    /// Creates the version with these numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }

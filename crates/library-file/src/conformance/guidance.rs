@@ -11,7 +11,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// `required` or `robust`.
+    /// Returns `required` or `robust`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row of behaviours that hosts rest on.
+    /// Returns a row of behaviours that hosts rest on.
     #[must_use]
     pub const fn required(
         names: &'static [&'static str],
@@ -52,7 +52,7 @@ impl Row {
         Self { names, guidance: Guidance { class: Class::Required, written, remedy } }
     }
 
-    /// A row of behaviours of careful plug-ins.
+    /// Returns a row of behaviours of careful plug-ins.
     #[must_use]
     pub const fn robust(
         names: &'static [&'static str],
@@ -70,7 +70,7 @@ impl Row {
     }
 }
 
-/// The guidance on a behaviour among `rows`.
+/// Returns the guidance on a behaviour among `rows`.
 #[must_use]
 pub fn guidance_among(rows: &[Row], behaviour: &str) -> Option<Guidance> {
     rows.iter().find(|row| row.is_about(behaviour)).map(|row| row.guidance)

@@ -19,7 +19,7 @@ pub enum Conformance {
 }
 
 impl Conformance {
-    /// `pass`, `fail`, `unsupported` or `skipped`.
+    /// Returns `pass`, `fail`, `unsupported` or `skipped`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,14 +51,14 @@ pub struct ConformanceOptions {
 }
 
 impl ConformanceOptions {
-    /// 30 seconds a behaviour, and all of them.
+    /// Creates options with 30 seconds a behaviour, and all behaviours.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Time limit of one behaviour. After the first call that hangs, later behaviours get a tenth
-    /// of it, so that a call that always hangs does not cost the whole limit in each.
+    /// Returns the time limit of one behaviour. After the first call that hangs, later behaviours
+    /// get a tenth of it, so that a call that always hangs does not cost the whole limit in each.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
@@ -81,25 +81,25 @@ impl ConformanceOptions {
         self
     }
 
-    /// True unless the behaviour is left out.
+    /// Returns true unless the behaviour is left out.
     #[must_use]
     pub fn has(&self, behaviour: &str) -> bool {
         self.left_out.iter().all(|name| name != behaviour)
     }
 
-    /// Time limit of one behaviour.
+    /// Returns the time limit of one behaviour.
     #[must_use]
     pub fn time_limit(&self) -> Duration {
         self.time_limit
     }
 
-    /// Time limit of a behaviour after a call of the plug-in has hung.
+    /// Returns the time limit of a behaviour after a call of the plug-in has hung.
     #[must_use]
     pub fn time_limit_of_one_that_hung(&self) -> Duration {
         self.time_limit / 10
     }
 
-    /// Number of behaviours that are skipped.
+    /// Returns the number of behaviours that are skipped.
     #[must_use]
     pub fn skip(&self) -> usize {
         self.skip

@@ -18,7 +18,7 @@ pub enum Failure {
 /// Result of a trial: an observation, or the reason why it did not pass.
 pub type Verdict = Result<String, Failure>;
 
-/// The failure of a behaviour, in words.
+/// Returns the failure of a behaviour, in words.
 ///
 /// # Errors
 /// Always: [`Failure::Failed`].
@@ -58,14 +58,14 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failu
     }
 }
 
-/// A number of things: `1 device`, `2 devices`.
+/// Returns a number of things: `1 device`, `2 devices`.
 #[must_use]
 pub fn counted(number: usize, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{ending}")
 }
 
-/// Bytes without a short period.
+/// Returns bytes without a short period.
 pub fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut pattern = Vec::with_capacity(bytes + 8);

@@ -83,7 +83,7 @@ fn version(subject: &Subject) -> Verdict {
     }
 }
 
-/// The warning about the table that contains `word`.
+/// Returns the warning about the table that contains `word`.
 fn warning<'a>(subject: &'a Subject, word: &str) -> Option<&'a str> {
     subject.plugin.warnings().iter().map(String::as_str).find(|warning| warning.contains(word))
 }

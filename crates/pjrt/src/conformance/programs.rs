@@ -65,13 +65,13 @@ const DOUBLED: &[u8] = b"module @doubled {
 }
 ";
 
-/// A message in a message: key, length, content; every content here is short.
+/// Returns a message in a message: key, length, content; every content here is short.
 fn nested(key: u8, content: &[u8]) -> Vec<u8> {
     [&[key, content.len() as u8], content].concat()
 }
 
-/// The options of a compilation for one device as a serialized `xla.CompileOptionsProto`: field 3
-/// with one replica (4), one partition (5) and the assignment (9) of that device.
+/// Returns the options of a compilation for one device as a serialized `xla.CompileOptionsProto`:
+/// field 3 with one replica (4), one partition (5) and the assignment (9) of that device.
 fn options(device: u8) -> Vec<u8> {
     let computation = nested(0x1a, &nested(0x0a, &[device & 0x7f]));
     let assignment = [&[0x08, 1, 0x10, 1], &computation[..]].concat();
@@ -122,8 +122,8 @@ fn compiled<'a>(
     Ok(Executable { subject, raw: arguments.executable })
 }
 
-/// The program, and the form in which the plug-in takes it. Of a plug-in that takes neither the
-/// refusal of the first counts.
+/// Returns the program, and the form in which the plug-in takes it. Of a plug-in that takes neither
+/// the refusal of the first counts.
 fn compile(subject: &Subject) -> Result<(Executable<'_>, Form), Failure> {
     let (_, devices) = subject.devices()?;
     let options = options(u8::try_from(devices[0].id()?).unwrap_or_default());
@@ -173,7 +173,7 @@ fn execute(subject: &Subject) -> Verdict {
     Ok("four numbers, doubled".to_owned())
 }
 
-/// A compilation that must fail; not having it at all is not having the behaviour.
+/// Returns a compilation that must fail; not having it at all is not having the behaviour.
 fn refused(subject: &Subject, format: &str, code: &[u8], options: &[u8]) -> Verdict {
     compile(subject)?;
     match compiled(subject, format, code, options) {

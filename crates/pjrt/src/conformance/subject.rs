@@ -21,7 +21,7 @@ impl From<PjrtError> for Failure {
     }
 }
 
-/// An answer that says that this is not to be had.
+/// Returns an answer that says that this is not to be had.
 pub(super) fn unsupported(error: PjrtError) -> Failure {
     Failure::Unsupported(error.to_string())
 }
@@ -56,8 +56,8 @@ impl Subject {
         Self { path, plugin, slots, options, client: Arc::default() }
     }
 
-    /// The client; its creation is a behaviour of its own. A plug-in that answers an error has no
-    /// hardware here; one that answers something else is at fault.
+    /// Returns the client; its creation is a behaviour of its own. A plug-in that answers an error
+    /// has no hardware here; one that answers something else is at fault.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let mut shared = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*shared {
@@ -74,7 +74,7 @@ impl Subject {
         Ok(client)
     }
 
-    /// The client and the devices of this process.
+    /// Returns the client and the devices of this process.
     pub(super) fn devices(&self) -> Result<(Client, Vec<Device>), Failure> {
         let client = self.client()?;
         let devices = client.addressable_devices()?;
@@ -84,7 +84,7 @@ impl Subject {
         Ok((client, devices))
     }
 
-    /// An array on the first device.
+    /// Returns an array on the first device.
     pub(super) fn put(&self, array: &HostArray<'_>, data: &[u8]) -> Result<Buffer, Failure> {
         let (client, devices) = self.devices()?;
         Ok(client.put(array, data, Target::Device(&devices[0]))?)

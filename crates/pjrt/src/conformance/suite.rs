@@ -18,12 +18,12 @@ use crate::{PjrtError, PjrtPlugin, Value, report::Slots};
 const LOAD: (&str, &str) =
     ("pjrt_load", "the library is loaded, and answers a table of a version that hosts can call");
 
-/// The names of all behaviours, in the order in which they are tried.
+/// Returns the names of all behaviours, in the order in which they are tried.
 pub fn behaviours() -> impl Iterator<Item = &'static str> {
     demands().map(|(name, _)| name)
 }
 
-/// Demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
+/// Returns the demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     [LOAD].into_iter().chain(all().map(|behaviour| (behaviour.name, behaviour.demand)))
 }

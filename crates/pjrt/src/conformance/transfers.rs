@@ -77,7 +77,7 @@ impl Drop for Manager<'_> {
 }
 
 impl<'a> Manager<'a> {
-    /// The array that it fills; it can be had before any data is there.
+    /// Returns the array that it fills; it can be had before any data is there.
     fn buffer(&self) -> Result<RawBuffer<'a>, Failure> {
         let slots = &self.subject.slots;
         let mut count = PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args::new();
@@ -135,7 +135,7 @@ impl<'a> RawBuffer<'a> {
         Self { subject, raw }
     }
 
-    /// Its bytes on the host.
+    /// Returns its bytes on the host.
     pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
         let mut size = PJRT_Buffer_ToHostBuffer_Args::new();
         size.src = self.raw;

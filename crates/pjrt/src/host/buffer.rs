@@ -82,13 +82,13 @@ impl Buffer {
         &self.handle
     }
 
-    /// The client that it is of.
+    /// Returns the client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::of(&self.handle.client)
     }
 
-    /// Type of the elements.
+    /// Returns the type of the elements.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for a number that is no type with data.
@@ -98,7 +98,7 @@ impl Buffer {
         of_answer("PJRT_Buffer_ElementType", number, minor)
     }
 
-    /// Its dimensions.
+    /// Returns its dimensions.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for more than 254 of them, or a negative one.
@@ -109,7 +109,8 @@ impl Buffer {
         unsafe { dimensions(CALL, found.dims, found.num_dims) }
     }
 
-    /// Its dimensions without what the device adds to make an array whose size is not known fit.
+    /// Returns its dimensions without what the device adds to make an array whose size is not known
+    /// fit.
     ///
     /// # Errors
     /// As for [`Self::dims`].
@@ -133,7 +134,7 @@ impl Buffer {
         unsafe { list(CALL, "dimensions", start, count) }.map(<[usize]>::to_vec)
     }
 
-    /// Size on the host in bytes: dense, with at least one byte per element.
+    /// Returns the size on the host in bytes: dense, with at least one byte per element.
     ///
     /// # Errors
     /// As [`Self::element_type`] and [`Self::dims`]; [`PjrtError::BadAnswer`] if it is longer than
@@ -151,7 +152,7 @@ impl Buffer {
         })
     }
 
-    /// Size on the device in bytes, including the padding of the device's layout.
+    /// Returns the size on the device in bytes, including the padding of the device's layout.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -160,7 +161,7 @@ impl Buffer {
         Ok(found.on_device_size_in_bytes)
     }
 
-    /// The device that it is on.
+    /// Returns the device that it is on.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -170,7 +171,7 @@ impl Buffer {
         Ok(Device::of(&self.handle.client, raw))
     }
 
-    /// The memory that it is in; `None`, if the plug-in does not tell memories apart.
+    /// Returns the memory that it is in; `None`, if the plug-in does not tell memories apart.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -184,7 +185,7 @@ impl Buffer {
         }
     }
 
-    /// True if it lies in memory that the host's processor reads.
+    /// Returns true if it lies in memory that the host's processor reads.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -226,7 +227,7 @@ impl Buffer {
         }
     }
 
-    /// The event of its data being there; `None` if the data is there already.
+    /// Returns the event of its data being there; `None` if the data is there already.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -244,7 +245,7 @@ impl Buffer {
         of_buffer!(self.handle, PJRT_Buffer_Delete_Args).map(drop)
     }
 
-    /// True if its memory is gone: it was deleted, or donated to a program.
+    /// Returns true if its memory is gone: it was deleted, or donated to a program.
     ///
     /// # Errors
     /// As the plug-in's.

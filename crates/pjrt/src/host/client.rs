@@ -144,8 +144,9 @@ impl Client {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// Another client of the same plug-in with the same options: its devices have the same ids, and
-    /// their work is done beside that of this client, where the plug-in allows several in a process.
+    /// Creates another client of the same plug-in with the same options: its devices have the same
+    /// ids, and their work is done beside that of this client, where the plug-in allows several in
+    /// a process.
     ///
     /// # Errors
     /// As [`PjrtPlugin::create_client`].
@@ -153,7 +154,7 @@ impl Client {
         Self::create(self.plugin(), &self.handle.options)
     }
 
-    /// The client that a device or an array is of.
+    /// Returns the client that a device or an array is of.
     pub(super) fn of(handle: &Arc<ClientHandle>) -> Self {
         Self { handle: Arc::clone(handle) }
     }
@@ -163,31 +164,31 @@ impl Client {
         &self.handle
     }
 
-    /// The plug-in that it is of.
+    /// Returns the plug-in that it is of.
     #[must_use]
     pub fn plugin(&self) -> &PjrtPlugin {
         self.handle.plugin()
     }
 
-    /// The version of the interface that its plug-in was built with.
+    /// Returns the version of the interface that its plug-in was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.handle.table().minor()
     }
 
-    /// Name of the platform as the plug-in gives it, such as `cpu`.
+    /// Returns the name of the platform as the plug-in gives it, such as `cpu`.
     #[must_use]
     pub fn platform_name(&self) -> &str {
         &self.handle.platform_name
     }
 
-    /// The platform's version, in the plug-in's words.
+    /// Returns the platform's version, in the plug-in's words.
     #[must_use]
     pub fn platform_version(&self) -> &str {
         &self.handle.platform_version
     }
 
-    /// Index of this process among those of a distributed client.
+    /// Returns the index of this process among those of a distributed client.
     #[must_use]
     pub fn process_index(&self) -> i32 {
         self.handle.process_index

@@ -11,7 +11,7 @@ use super::{
 use crate::PjrtError;
 
 impl Client {
-    /// Every device, also those of other processes.
+    /// Returns every device, also those of other processes.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -22,7 +22,7 @@ impl Client {
         Ok(found.into_iter().map(|raw| Device::of(self.handle(), raw)).collect())
     }
 
-    /// The devices that this process can use.
+    /// Returns the devices that this process can use.
     ///
     /// # Errors
     /// As [`Self::devices`].
@@ -35,7 +35,8 @@ impl Client {
         Ok(found.into_iter().map(|raw| Device::of(self.handle(), raw)).collect())
     }
 
-    /// The memories that this process can use; none, if the plug-in does not tell them apart.
+    /// Returns the memories that this process can use; none, if the plug-in does not tell them
+    /// apart.
     ///
     /// # Errors
     /// As [`Self::devices`].
@@ -51,7 +52,7 @@ impl Client {
         Ok(found.into_iter().map(|raw| Memory::of(self.handle(), raw)).collect())
     }
 
-    /// The device of that number, among all devices of all processes.
+    /// Returns the device of that number, among all devices of all processes.
     ///
     /// # Errors
     /// As the plug-in's, such as that there is none.
@@ -104,7 +105,7 @@ impl Client {
         Ok(assignment)
     }
 
-    /// Its devices and how they are connected.
+    /// Returns its devices and how they are connected.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].

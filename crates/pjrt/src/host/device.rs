@@ -40,13 +40,13 @@ impl Device {
         self.0.handle()
     }
 
-    /// The client that it is of.
+    /// Returns the client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
         self.0.client()
     }
 
-    /// Description of the device, which also devices of other processes have.
+    /// Returns the description of the device, which also devices of other processes have.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -56,7 +56,7 @@ impl Device {
         Ok(DeviceDescription { table: self.0.handle().table(), raw })
     }
 
-    /// Its number among all devices of all processes.
+    /// Returns its number among all devices of all processes.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -64,7 +64,7 @@ impl Device {
         self.description()?.id()
     }
 
-    /// Index of the process that the device belongs to.
+    /// Returns the index of the process that the device belongs to.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -72,7 +72,7 @@ impl Device {
         self.description()?.process_index()
     }
 
-    /// Vendor's name for this kind of device.
+    /// Returns the vendor's name for this kind of device.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -80,7 +80,7 @@ impl Device {
         self.description()?.kind()
     }
 
-    /// A text for people; it changes between builds.
+    /// Returns a text for people; it changes between builds.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -96,7 +96,7 @@ impl Device {
         self.description()?.attributes()
     }
 
-    /// True if this process can use the device.
+    /// Returns true if this process can use the device.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -104,7 +104,7 @@ impl Device {
         Ok(of_device!(self, PJRT_Device_IsAddressable_Args)?.is_addressable != 0)
     }
 
-    /// Its number among the devices of this machine.
+    /// Returns its number among the devices of this machine.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -113,7 +113,7 @@ impl Device {
         Ok(of_device!(self, PJRT_Device_LocalHardwareId_Args)?.local_hardware_id)
     }
 
-    /// The memories that it can use; none, if the plug-in does not tell them apart.
+    /// Returns the memories that it can use; none, if the plug-in does not tell them apart.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -128,8 +128,8 @@ impl Device {
         Ok(found.into_iter().map(|raw| Memory::of(self.0.handle(), raw)).collect())
     }
 
-    /// The memory in which arrays are put by default; `None`, if the plug-in does not tell memories
-    /// apart.
+    /// Returns the memory in which arrays are put by default; `None`, if the plug-in does not tell
+    /// memories apart.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -192,7 +192,7 @@ impl<'a> DeviceDescription<'a> {
         Self { table, raw }
     }
 
-    /// The device's number among all devices of all processes.
+    /// Returns the device's number among all devices of all processes.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -200,7 +200,7 @@ impl<'a> DeviceDescription<'a> {
         Ok(of_description!(self, PJRT_DeviceDescription_Id_Args)?.id)
     }
 
-    /// Index of the process that the device belongs to.
+    /// Returns the index of the process that the device belongs to.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -208,7 +208,7 @@ impl<'a> DeviceDescription<'a> {
         Ok(of_description!(self, PJRT_DeviceDescription_ProcessIndex_Args)?.process_index)
     }
 
-    /// Vendor's name for this kind of device.
+    /// Returns the vendor's name for this kind of device.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -217,7 +217,7 @@ impl<'a> DeviceDescription<'a> {
         self.text("PJRT_DeviceDescription_Kind", found.device_kind, found.device_kind_size)
     }
 
-    /// A text for people; it changes between builds.
+    /// Returns a text for people; it changes between builds.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -227,7 +227,7 @@ impl<'a> DeviceDescription<'a> {
         self.text(call, found.debug_string, found.debug_string_size)
     }
 
-    /// A shorter text for people.
+    /// Returns a shorter text for people.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -285,13 +285,13 @@ impl Memory {
         self.0.handle()
     }
 
-    /// The client that it is of.
+    /// Returns the client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
         self.0.client()
     }
 
-    /// Its number.
+    /// Returns its number.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -299,7 +299,7 @@ impl Memory {
         Ok(of_memory!(self, PJRT_Memory_Id_Args)?.id)
     }
 
-    /// Kind of the memory: `device`, `pinned_host`.
+    /// Returns the kind of the memory: `device`, `pinned_host`.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -309,7 +309,7 @@ impl Memory {
         unsafe { text("PJRT_Memory_Kind", "its text", found.kind, found.kind_size) }
     }
 
-    /// The number of its kind; a hash in some plug-ins, which may be negative.
+    /// Returns the number of its kind; a hash in some plug-ins, which may be negative.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.48.
@@ -317,7 +317,7 @@ impl Memory {
         Ok(of_memory!(self, PJRT_Memory_Kind_Id_Args)?.kind_id)
     }
 
-    /// A text for people; it changes between builds.
+    /// Returns a text for people; it changes between builds.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -328,7 +328,7 @@ impl Memory {
         unsafe { text(call, "its text", found.debug_string, found.debug_string_size) }
     }
 
-    /// The devices that can use it.
+    /// Returns the devices that can use it.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].

@@ -4,7 +4,7 @@ use serdes_abi::pjrt::{ElementType, Minor};
 
 use crate::PjrtError;
 
-/// The number of a type in calls of a plug-in of that minor.
+/// Returns the number of a type in calls of a plug-in of that minor.
 ///
 /// # Errors
 /// [`PjrtError::InvalidArgument`] if that minor does not know the type.
@@ -16,7 +16,7 @@ pub(super) fn number_of(element_type: ElementType, minor: Minor) -> Result<i32, 
     })
 }
 
-/// The type of a number that a call gave.
+/// Returns the type of a number that a call gave.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if there is none in that minor that has data.

@@ -35,7 +35,7 @@ impl Event {
         NonNull::new(raw).map(|raw| Self { client: Arc::clone(client), raw })
     }
 
-    /// True if the event has happened, or has failed.
+    /// Returns true if the event has happened, or has failed.
     ///
     /// # Errors
     /// As the plug-in's.

@@ -16,7 +16,7 @@ pub struct HostArray<'a> {
 }
 
 impl<'a> HostArray<'a> {
-    /// A dense array, the last dimension the one that changes fastest.
+    /// Creates a dense array, the last dimension the one that changes fastest.
     #[must_use]
     pub fn new(element_type: ElementType, dims: &'a [i64]) -> Self {
         Self { element_type, dims, byte_strides: &[] }
@@ -42,7 +42,7 @@ impl<'a> HostArray<'a> {
         self.byte_strides
     }
 
-    /// Number of bytes, from the first on, that a plug-in may read.
+    /// Returns the number of bytes, from the first on, that a plug-in may read.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for too many dimensions, a negative dimension or stride (a
@@ -89,8 +89,8 @@ impl<'a> HostArray<'a> {
     }
 }
 
-/// Number of elements of an array of these dimensions; `None` if it overflows. A dimension of 0
-/// makes the array empty, however long the others are.
+/// Returns the number of elements of an array of these dimensions; `None` if it overflows. A
+/// dimension of 0 makes the array empty, however long the others are.
 pub(super) fn element_count(dims: &[i64]) -> Option<usize> {
     if dims.contains(&0) {
         return Some(0);

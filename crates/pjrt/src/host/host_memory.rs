@@ -39,8 +39,8 @@ unsafe impl Send for HostMemory {}
 unsafe impl Sync for HostMemory {}
 
 impl Client {
-    /// Memory of the host for transfers: mapped for the client's devices, or not, where the plug-in
-    /// does not do that.
+    /// Returns the memory of the host for transfers: mapped for the client's devices, or not, where
+    /// the plug-in does not do that.
     ///
     /// # Errors
     /// [`PjrtError::OutOfHostMemory`] if there is not so much.
@@ -82,7 +82,7 @@ impl HostMemory {
         Ok(Self { start, layout, bytes, mapped: None })
     }
 
-    /// True if it is mapped for the client's devices.
+    /// Returns true if it is mapped for the client's devices.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.mapped.is_some()

@@ -114,7 +114,7 @@ impl Client {
         incoming.collect()
     }
 
-    /// The shape of an array as the plug-in's version has it; it points to the dimensions.
+    /// Returns the shape of an array as the plug-in's version has it; it points to the dimensions.
     fn shape(&self, element_type: ElementType, dims: &[i64]) -> Result<PJRT_ShapeSpec, PjrtError> {
         if element_type.may_be_packed() {
             return Err(PjrtError::InvalidArgument {
@@ -138,7 +138,7 @@ fn host_bytes(element_type: ElementType, dims: &[i64]) -> Result<usize, PjrtErro
     HostArray::new(element_type, dims).extent()
 }
 
-/// The memory that is meant.
+/// Returns the memory that is meant.
 fn memory_of(target: Target<'_>) -> Result<Memory, PjrtError> {
     match target {
         Target::Memory(memory) => Ok(memory.clone()),
@@ -152,7 +152,7 @@ fn memory_of(target: Target<'_>) -> Result<Memory, PjrtError> {
 }
 
 impl IncomingBuffer {
-    /// Size of the array on the host, in bytes.
+    /// Returns the size of the array on the host, in bytes.
     #[must_use]
     pub fn host_bytes(&self) -> usize {
         self.bytes
@@ -196,7 +196,7 @@ impl IncomingBuffer {
         Ok(Transfer::new(event, source, endpoint))
     }
 
-    /// The array, once all of it is on the device.
+    /// Returns the array, once all of it is on the device.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if the last piece has not come; [`PjrtError::Status`] if it

@@ -34,8 +34,8 @@ const TILED: c_int = 0;
 const STRIDES: c_int = 1;
 
 impl MemoryLayout {
-    /// True if an array of these dimensions has the same dense, row-major layout as on the host:
-    /// the last dimension changes fastest, and elements of `element_bytes` follow each other.
+    /// Returns true if an array of these dimensions has the same dense, row-major layout as on the
+    /// host: the last dimension changes fastest, and elements of `element_bytes` follow each other.
     #[must_use]
     pub fn is_row_major(&self, dims: &[i64], element_bytes: usize) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl MemoryLayout {
 }
 
 impl Buffer {
-    /// Layout of the array on the device.
+    /// Returns the layout of the array on the device.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for a kind of layout that is not known, or one
@@ -100,8 +100,8 @@ impl Buffer {
         }
     }
 
-    /// True if the layout on the device is dense and row-major, so that raw bytes are its values;
-    /// false if the plug-in does not say.
+    /// Returns true if the layout on the device is dense and row-major, so that raw bytes are its
+    /// values; false if the plug-in does not say.
     ///
     /// # Errors
     /// As [`Self::dims`] and [`Self::element_type`].
@@ -112,7 +112,7 @@ impl Buffer {
         Ok(dense && layout.is_ok_and(|found| found.is_row_major(&dims, element_type.host_bytes())))
     }
 
-    /// Layout on the device in XLA's notation (`{1,0}`), from the extension of layouts.
+    /// Returns the layout on the device in XLA's notation (`{1,0}`), from the extension of layouts.
     ///
     /// # Errors
     /// [`PjrtError::NotInExtensions`] if the plug-in does not have the extension; else as the
@@ -131,8 +131,8 @@ impl Buffer {
 }
 
 impl Client {
-    /// Default layout of arrays of that type and these dimensions on its devices, in XLA's
-    /// notation.
+    /// Returns the default layout of arrays of that type and these dimensions on its devices, in
+    /// XLA's notation.
     ///
     /// # Errors
     /// As [`Buffer::layout_text`]; [`PjrtError::InvalidArgument`] for a type that its version does
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-/// The text of a layout that a plug-in gave, which is destroyed if it was handed over.
+/// Returns the text of a layout that a plug-in gave, which is destroyed if it was handed over.
 ///
 /// # Safety
 /// It is NULL, or alive and of that plug-in; handed over where that is said.

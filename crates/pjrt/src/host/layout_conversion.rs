@@ -19,8 +19,8 @@ pub(super) struct LayoutConversion {
 }
 
 impl Buffer {
-    /// The conversion to row-major order, if the array has another order on the device. `None` also
-    /// for a tiled layout, and if the plug-in does not report the layout.
+    /// Returns the conversion to row-major order, if the array has another order on the device.
+    /// `None` also for a tiled layout, and if the plug-in does not report the layout.
     ///
     /// # Errors
     /// As [`dims`](Self::dims) and [`element_type`](Self::element_type).

@@ -72,19 +72,19 @@ impl PjrtPlugin {
         self.0.table.taken(call, error)
     }
 
-    /// The version of the interface that it was built with.
+    /// Returns the version of the interface that it was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.0.table.minor()
     }
 
-    /// Size that its table declares, in bytes.
+    /// Returns the size that its table declares, in bytes.
     #[must_use]
     pub fn struct_size(&self) -> usize {
         self.0.table.struct_size()
     }
 
-    /// Its extensions, in the order of its chain.
+    /// Returns its extensions, in the order of its chain.
     #[must_use]
     pub fn extensions(&self) -> &[Extension] {
         self.0.table.extensions()
@@ -96,13 +96,13 @@ impl PjrtPlugin {
         self.0.table.warnings()
     }
 
-    /// The functions that this host calls and the plug-in does not have.
+    /// Returns the functions that this host calls and the plug-in does not have.
     pub fn missing_functions(&self) -> impl Iterator<Item = &'static str> {
         self.0.table.missing()
     }
 
-    /// True if it has the function `name` (`PJRT_Buffer_CopyRawToHost`), for functions that this
-    /// host calls. The function may still return UNIMPLEMENTED.
+    /// Returns true if it has the function `name` (`PJRT_Buffer_CopyRawToHost`), for functions that
+    /// this host calls. The function may still return UNIMPLEMENTED.
     #[must_use]
     pub fn has_function(&self, name: &str) -> bool {
         self.0.table.has(name)
@@ -114,13 +114,13 @@ impl PjrtPlugin {
         self.0.attributes.as_deref().unwrap_or_default()
     }
 
-    /// True if it has the function for its attributes, whose answer may be empty.
+    /// Returns true if it has the function for its attributes, whose answer may be empty.
     #[must_use]
     pub fn answers_attributes(&self) -> bool {
         self.0.attributes.is_some()
     }
 
-    /// Its version and size rules, as [`Framework::fit`](crate::Framework::fit) takes them.
+    /// Returns its version and size rules, as [`Framework::fit`](crate::Framework::fit) takes them.
     #[must_use]
     pub fn version(&self) -> PluginVersion {
         let mut version = PluginVersion::new(self.minor()).without(self.missing_functions());

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::PjrtError;
 
-/// The order of dimensions of the host: the last one changes fastest.
+/// Returns the order of dimensions of the host: the last one changes fastest.
 fn row_major(rank: usize) -> Vec<i64> {
     (0..rank as i64).rev().collect()
 }
@@ -192,7 +192,7 @@ impl Buffer {
         Ok(unsafe { Event::taken(client, begun.event) })
     }
 
-    /// A range of the device's own bytes, as plug-ins are told it.
+    /// Returns a range of the device's own bytes, as plug-ins are told it.
     pub(super) fn raw_range(&self, offset: usize, bytes: usize) -> Result<(i64, i64), PjrtError> {
         let size = self.device_bytes()?;
         let end = offset.checked_add(bytes).filter(|&end| end <= size);
@@ -207,7 +207,7 @@ impl Buffer {
         }
     }
 
-    /// True if the plug-in has the functions for [`Self::read_raw`]; they may still return
+    /// Returns true if the plug-in has the functions for [`Self::read_raw`]; they may still return
     /// UNIMPLEMENTED.
     #[must_use]
     pub fn has_raw_reads(&self) -> bool {

@@ -63,7 +63,7 @@ impl MemoryStatistics {
     }
 }
 
-/// True if structs of that minor have the field.
+/// Returns true if structs of that minor have the field.
 fn has<A: Arguments>(field: &str, minor: Minor) -> bool {
     A::STRUCT.field(field, minor).is_some()
 }

@@ -38,8 +38,8 @@ macro_rules! of_topology {
 }
 
 impl PjrtPlugin {
-    /// The topology of these bytes, which [`Topology::serialize`] has given, also in another
-    /// process.
+    /// Returns the topology of these bytes, which [`Topology::serialize`] has given, also in
+    /// another process.
     ///
     /// # Errors
     /// As the plug-in's, such as that they are of another platform; [`PjrtError::Missing`] before
@@ -58,7 +58,7 @@ impl PjrtPlugin {
 }
 
 impl Topology {
-    /// The topology of a client.
+    /// Returns the topology of a client.
     pub(super) fn of_client(
         client: &Arc<ClientHandle>,
         raw: NonNull<PJRT_TopologyDescription>,
@@ -78,7 +78,7 @@ impl Topology {
         self.raw.as_ptr()
     }
 
-    /// Name of the platform as the plug-in gives it.
+    /// Returns the name of the platform as the plug-in gives it.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -89,7 +89,7 @@ impl Topology {
         unsafe { text(CALL, "its text", found.platform_name, found.platform_name_size) }
     }
 
-    /// The platform's version, in the plug-in's words.
+    /// Returns the platform's version, in the plug-in's words.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -100,7 +100,7 @@ impl Topology {
         unsafe { text(CALL, "its text", found.platform_version, found.platform_version_size) }
     }
 
-    /// Its devices.
+    /// Returns its devices.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -127,7 +127,7 @@ impl Topology {
         unsafe { attributes(CALL, found.attributes, found.num_attributes) }
     }
 
-    /// Its bytes, for [`PjrtPlugin::deserialize_topology`].
+    /// Returns its bytes, for [`PjrtPlugin::deserialize_topology`].
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -140,7 +140,7 @@ impl Topology {
         unsafe { owned_bytes(CALL, "a topology", bytes, owner, deleter) }
     }
 
-    /// A number that is the same for topologies that are.
+    /// Returns a number that is the same for topologies that are.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.101.

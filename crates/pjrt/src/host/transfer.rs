@@ -40,7 +40,7 @@ impl Transfer {
         Self { event, held: ManuallyDrop::new((memory, endpoint)) }
     }
 
-    /// True if the transfer is done, or has failed.
+    /// Returns true if the transfer is done, or has failed.
     ///
     /// # Errors
     /// As the plug-in's.

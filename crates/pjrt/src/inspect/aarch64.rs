@@ -55,27 +55,27 @@ struct Steps {
     version: Option<Content>,
 }
 
-/// The register that is written or stored.
+/// Returns the register that is written or stored.
 const fn first(word: u32) -> usize {
     (word & 31) as usize
 }
 
-/// The register with an address.
+/// Returns the register with an address.
 const fn base(word: u32) -> usize {
     (word >> 5 & 31) as usize
 }
 
-/// The second register of a pair.
+/// Returns the second register of a pair.
 const fn second(word: u32) -> usize {
     (word >> 10 & 31) as usize
 }
 
-/// The offset of a load or store of eight bytes.
+/// Returns the offset of a load or store of eight bytes.
 const fn offset(word: u32) -> u64 {
     ((word >> 10 & 0xfff) * 8) as u64
 }
 
-/// A distance: 19 bits from bit 5 on, with their sign.
+/// Returns a distance: 19 bits from bit 5 on, with their sign.
 const fn distance(word: u32) -> i64 {
     ((word << 8).cast_signed() >> 13) as i64
 }
@@ -139,7 +139,7 @@ impl Steps {
         }
     }
 
-    /// The constant of `movz` and `movk`, where it goes.
+    /// Returns the constant of `movz` and `movk`, where it goes.
     fn part(word: u32) -> u64 {
         u64::from(word >> 5 & 0xffff) << (16 * (word >> 21 & 3))
     }
@@ -196,7 +196,7 @@ impl Steps {
         }
     }
 
-    /// The version in the stores that were followed, if they fill in a function table.
+    /// Returns the version in the stores that were followed, if they fill in a function table.
     fn version(&self) -> Option<Recognised> {
         let Some(Content::Number(size)) = self.size else { return None };
         let struct_size = table_size(size)?;

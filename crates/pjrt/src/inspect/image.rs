@@ -34,12 +34,13 @@ impl Segment {
         self.flags & flag != ProgramFlags::default()
     }
 
-    /// True if the segment is executable.
+    /// Returns true if the segment is executable.
     pub(super) fn is_code(&self) -> bool {
         self.has(PF_X)
     }
 
-    /// True if the segment is writable, as a table of addresses is when the library is loaded.
+    /// Returns true if the segment is writable, as a table of addresses is when the library is
+    /// loaded.
     pub(super) fn is_data(&self) -> bool {
         self.has(PF_W) && !self.is_code()
     }
@@ -89,7 +90,7 @@ impl Image {
         }
     }
 
-    /// The eight bytes at an address, as a number; `None` where there are none in the file.
+    /// Returns the eight bytes at an address, as a number; `None` where there are none in the file.
     pub(super) fn word_at(&self, address: u64) -> Option<u64> {
         let place = |segment: &Segment| {
             let within = address.checked_sub(segment.address)?;
@@ -122,7 +123,7 @@ fn segments(file: &File) -> Option<Vec<Segment>> {
 pub(super) mod tests {
     use super::*;
 
-    /// A file of these bytes as one segment at `0x1000`.
+    /// Returns a file of these bytes as one segment at `0x1000`.
     pub(in crate::inspect) fn image(bytes: &[u8], flags: ProgramFlags) -> Image {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, bytes).unwrap();

@@ -23,15 +23,15 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// True if it exports the function `GetPjrtApi`.
+    /// Returns true if it exports the function `GetPjrtApi`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         self.elf.exports.iter().any(|name| name == ENTRY)
     }
 
-    /// The minor from which on the plug-in takes the arguments of frameworks, where it says so by
-    /// the name of a symbol, as plug-ins of this project's SDK do. One that does not say it demands
-    /// its own sizes, as upstream's do, as far as its file tells.
+    /// Returns the minor from which on the plug-in takes the arguments of frameworks, where it says
+    /// so by the name of a symbol, as plug-ins of this project's SDK do. One that does not say it
+    /// demands its own sizes, as upstream's do, as far as its file tells.
     #[must_use]
     pub fn oldest_framework(&self) -> Option<Minor> {
         let mut symbols = self.elf.exports.iter();
@@ -40,7 +40,7 @@ impl Inspection {
         number.parse().ok().filter(|_| all_digits).map(Minor::new)
     }
 
-    /// The plug-in's version as [`Framework::fit`](crate::Framework::fit) takes it; `None`
+    /// Returns the plug-in's version as [`Framework::fit`](crate::Framework::fit) takes it; `None`
     /// where the file shows no version that plug-ins have. Facts that only a loaded plug-in shows,
     /// such as its missing functions, are assumed to be those that its version should have.
     #[must_use]

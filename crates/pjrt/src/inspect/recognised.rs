@@ -13,8 +13,8 @@ pub struct VersionInFile {
 }
 
 impl VersionInFile {
-    /// True if the size is the one that plug-ins of that minor declare; for a minor newer than the
-    /// known ones, if it is at least that of the newest.
+    /// Returns true if the size is the one that plug-ins of that minor declare; for a minor newer
+    /// than the known ones, if it is at least that of the newest.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let Some(known) = pjrt::table_size(self.minor) else { return false };
@@ -39,13 +39,13 @@ pub(super) enum Recognised {
 const TABLES: std::ops::RangeInclusive<u64> = 592..=16_384;
 /// No minor is higher than this.
 const HIGHEST_MINOR: u32 = 4095;
-/// A number as the size of a table.
+/// Returns a number as the size of a table.
 pub(super) fn table_size(number: u64) -> Option<usize> {
     let size = usize::try_from(number).ok()?;
     (TABLES.contains(&number) && size.is_multiple_of(8)).then_some(size)
 }
 
-/// The eight bytes of major and minor number as a version with major 0.
+/// Returns the eight bytes of major and minor number as a version with major 0.
 pub(super) fn minor(number: u64) -> Option<Minor> {
     let (major, minor) = (number as u32, (number >> 32) as u32);
     (major == 0 && (1..=HIGHEST_MINOR).contains(&minor)).then(|| Minor::new(minor))

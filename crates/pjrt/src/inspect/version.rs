@@ -19,7 +19,7 @@ use super::{
 /// Most places that are looked at more closely: a real plug-in has one or two.
 const MOST_PLACES: usize = 4096;
 
-/// The version of the plug-in at `path`, if exactly one is recognised.
+/// Returns the version of the plug-in at `path`, if exactly one is recognised.
 pub(super) fn version(path: &Path, architecture: &str) -> io::Result<Option<VersionInFile>> {
     of_image(&Image::open(path)?, architecture)
 }

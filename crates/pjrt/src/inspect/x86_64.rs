@@ -55,12 +55,13 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)
     }
 }
 
-/// True for the prefix of an instruction over 64 bits with one register.
+/// Returns true for the prefix of an instruction over 64 bits with one register.
 fn is_wide(prefix: u8) -> bool {
     matches!(prefix, 0x48 | 0x49)
 }
 
-/// The number that the last `mov qword [register], number` stores that can be a table's size.
+/// Returns the number that the last `mov qword [register], number` stores that can be a table's
+/// size.
 fn last_size(code: &[u8]) -> Option<usize> {
     (0..code.len()).rev().find_map(|at| {
         let operand = match code.get(at..)? {
@@ -73,7 +74,7 @@ fn last_size(code: &[u8]) -> Option<usize> {
     })
 }
 
-/// The version of the first `mov register, major | minor << 32`.
+/// Returns the version of the first `mov register, major | minor << 32`.
 fn first_version(code: &[u8]) -> Option<serdes_abi::pjrt::Minor> {
     (0..code.len()).find_map(|at| {
         let [prefix, 0xb8..=0xbf, operand @ ..] = code.get(at..)? else { return None };
@@ -82,8 +83,8 @@ fn first_version(code: &[u8]) -> Option<serdes_abi::pjrt::Minor> {
     })
 }
 
-/// The address from which eight bytes are taken that are stored at byte 32 of what `base` points
-/// to: `mov other, [rip + distance]`, then `mov [base + 32], other`.
+/// Returns the address from which eight bytes are taken that are stored at byte 32 of what `base`
+/// points to: `mov other, [rip + distance]`, then `mov [base + 32], other`.
 fn loaded_version(address: u64, code: &[u8], base: u8) -> Option<u64> {
     (0..code.len()).find_map(|at| {
         // The register that is loaded stands in bits 3 to 5.
@@ -102,7 +103,7 @@ fn loaded_version(address: u64, code: &[u8], base: u8) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The stores as a compiler writes them, with other instructions between them.
+    /// Returns the stores as a compiler writes them, with other instructions between them.
     fn stores(size: u32, minor: u32) -> Vec<u8> {
         let mut code = vec![0x90; 7];
         code.extend([0x48, 0xc7, 0x03]);

@@ -44,7 +44,7 @@ impl Examination {
         }
     }
 
-    /// The report so far.
+    /// Returns the report so far.
     #[must_use]
     pub fn report(&self) -> &PluginReport {
         &self.report
@@ -76,7 +76,8 @@ impl Examination {
         Ok(())
     }
 
-    /// Final report after the examination timed out or its process ended; `why` says which.
+    /// Returns the final report after the examination timed out or its process ended; `why` says
+    /// which.
     #[must_use]
     pub fn given_up(report: &PluginReport, why: impl ToString) -> PluginReport {
         let mut report = report.clone();
@@ -85,7 +86,7 @@ impl Examination {
     }
 }
 
-/// The version of a plug-in that was refused for it.
+/// Returns the version of a plug-in that was refused for it.
 fn version_of(error: &PjrtError) -> Option<Minor> {
     match error {
         PjrtError::TooOld { minor } => Some(*minor),

@@ -37,7 +37,7 @@ pub struct PluginReport {
 }
 
 impl PluginReport {
-    /// True if there is no reason against the plug-in.
+    /// Returns true if there is no reason against the plug-in.
     #[must_use]
     pub fn accepted(&self) -> bool {
         self.reasons.is_empty()

@@ -65,7 +65,7 @@ impl CallRecord {
 }
 
 impl Slots {
-    /// The table of the plug-in that was loaded from `path`, by asking for it once more.
+    /// Returns the table of the plug-in that was loaded from `path`, by asking for it once more.
     ///
     /// # Errors
     /// As [`PjrtPlugin::load`]; [`PjrtError::BadTable`] where it is NULL now.
@@ -91,7 +91,7 @@ impl Slots {
         self.plugin.minor()
     }
 
-    /// The function of that name, if the table has it.
+    /// Returns the function of that name, if the table has it.
     fn function(&self, name: &str) -> Option<RawFunction> {
         let offset = pjrt::function(name)?.offset(self.minor())?;
         if offset + size_of::<usize>() > self.readable {
@@ -102,7 +102,8 @@ impl Slots {
         unsafe { self.address.add(offset).cast::<Option<RawFunction>>().read() }
     }
 
-    /// The functions that the table has and that answer, by name, with the size of their arguments.
+    /// Returns the functions that the table has and that answer, by name, with the size of their
+    /// arguments.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let there = pjrt::functions().iter().filter(|found| self.function(found.name).is_some());
         there.filter(|found| !WITHOUT_ANSWER.contains(&found.name)).filter_map(|found| {
@@ -111,7 +112,7 @@ impl Slots {
         })
     }
 
-    /// The functions that tables of its version have and this one has not.
+    /// Returns the functions that tables of its version have and this one has not.
     fn missing(&self) -> impl Iterator<Item = &'static str> {
         let of_its_day =
             pjrt::functions().iter().filter(|found| found.offset(self.minor()).is_some());
@@ -123,7 +124,7 @@ impl Slots {
         self.missing().filter(|name| REQUIRED.contains(name)).collect()
     }
 
-    /// The others.
+    /// Returns the others.
     pub(crate) fn missing_optional(&self) -> Vec<&'static str> {
         self.missing().filter(|name| !REQUIRED.contains(name)).collect()
     }

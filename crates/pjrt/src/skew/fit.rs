@@ -33,7 +33,7 @@ pub enum SkewRule {
 }
 
 impl SkewRule {
-    /// Its name for programs: `minors_differ`, `struct_too_short` and so on.
+    /// Returns its name for programs: `minors_differ`, `struct_too_short` and so on.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,19 +58,19 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// By which rule.
+    /// Returns the rule that it breaks.
     #[must_use]
     pub fn rule(&self) -> SkewRule {
         self.rule
     }
 
-    /// The step of the framework that meets the mismatch.
+    /// Returns the step of the framework that meets the mismatch.
     #[must_use]
     pub fn step(&self) -> Step {
         self.step
     }
 
-    /// Message with what was found, what was expected, and what to do.
+    /// Returns the message with what was found, what was expected, and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -91,14 +91,14 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// True if there is no reason against the pair.
+    /// Returns true if there is no reason against the pair.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// Why it does not, in the order in which the framework meets it: the first is what a user
-    /// sees.
+    /// Returns the reasons why it does not fit, in the order in which the framework meets it: the
+    /// first is what a user sees.
     #[must_use]
     pub fn reasons(&self) -> &[Mismatch] {
         &self.reasons

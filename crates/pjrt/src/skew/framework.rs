@@ -21,8 +21,8 @@ pub struct Framework {
 }
 
 impl Framework {
-    /// A framework of that name, built with that minor of the interface, that takes every plug-in
-    /// from [`Minor::OLDEST_SUPPORTED`] on.
+    /// Creates a framework of that name, built with that minor of the interface, that takes every
+    /// plug-in from [`Minor::OLDEST_SUPPORTED`] on.
     #[must_use]
     pub fn new(name: impl Into<String>, minor: Minor) -> Self {
         let gate = Gate::AtLeast(Minor::OLDEST_SUPPORTED);
@@ -36,10 +36,10 @@ impl Framework {
         self
     }
 
-    /// The release of that name: `jaxlib-0.9.1`, `torch_xla-2.9.0`. What a jaxlib
-    /// was built with was measured, by having it load a plug-in that says a version of which the
-    /// release complains; that of torch_xla was read in the code that makes this complaint.
-    /// `pjrt-0.96` is any framework that was built with that minor and that [`Self::new`] gives.
+    /// Returns the release of that name: `jaxlib-0.9.1`, `torch_xla-2.9.0`. What a jaxlib was built
+    /// with was measured, by having it load a plug-in that says a version of which the release
+    /// complains; that of torch_xla was read in the code that makes this complaint. `pjrt-0.96` is
+    /// any framework that was built with that minor and that [`Self::new`] gives.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         if let Some(minor) = name.strip_prefix("pjrt-") {
@@ -57,35 +57,36 @@ impl Framework {
         })
     }
 
-    /// The names of all releases of jaxlib that are known, oldest first.
+    /// Returns the names of all releases of jaxlib that are known, oldest first.
     pub fn names() -> impl Iterator<Item = String> {
         JAXLIB.iter().map(|release| format!("jaxlib-{}", release.number))
     }
 
-    /// The names of all releases of torch_xla that are known, oldest first: `torch_xla-2.9.0`.
+    /// Returns the names of all releases of torch_xla that are known, oldest first:
+    /// `torch_xla-2.9.0`.
     pub fn torch_xla_names() -> impl Iterator<Item = String> {
         TORCH_XLA.iter().map(|release| format!("torch_xla-{}", release.number))
     }
 
-    /// Name of the framework's release.
+    /// Returns the name of the framework's release.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The minor that it was built with.
+    /// Returns the minor that it was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Its check of a plug-in's version.
+    /// Returns its check of a plug-in's version.
     #[must_use]
     pub fn gate(&self) -> Gate {
         self.gate
     }
 
-    /// The oldest StableHLO that it can write, and its own; `None` if that is not known.
+    /// Returns the oldest StableHLO that it can write, and its own; `None` if that is not known.
     pub(super) fn stablehlo(&self) -> Option<[StableHlo; 2]> {
         self.stablehlo
     }

@@ -25,7 +25,7 @@ pub struct PluginVersion {
 }
 
 impl PluginVersion {
-    /// A plug-in of that minor of the interface.
+    /// Creates a plug-in of that minor of the interface.
     #[must_use]
     pub fn new(minor: Minor) -> Self {
         Self { minor, size_rule: SizeRule::AtLeast, absent: Vec::new(), stablehlo: None }
@@ -54,24 +54,24 @@ impl PluginVersion {
         self
     }
 
-    /// Its minor.
+    /// Returns its minor.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Its rule for sizes.
+    /// Returns its rule for sizes.
     #[must_use]
     pub fn size_rule(&self) -> SizeRule {
         self.size_rule
     }
 
-    /// True if the function is known to be missing.
+    /// Returns true if the function is known to be missing.
     pub(super) fn lacks(&self, function: &str) -> bool {
         self.absent.iter().any(|absent| absent == function)
     }
 
-    /// The oldest StableHLO that it reads, and the newest.
+    /// Returns the oldest StableHLO that it reads, and the newest.
     pub(super) fn stablehlo(&self) -> Option<[[u32; 3]; 2]> {
         self.stablehlo
     }

@@ -39,7 +39,7 @@ pub(super) const fn release(
     Release { number, minor, gate, stablehlo: Some([OLDEST_STABLEHLO, stablehlo]) }
 }
 
-/// A release of which the StableHLO is not known.
+/// Returns a release of which the StableHLO is not known.
 pub(super) const fn without_programs(number: &'static str, minor: u32, gate: Gate) -> Release {
     Release { number, minor, gate, stablehlo: None }
 }

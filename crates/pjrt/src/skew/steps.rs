@@ -22,7 +22,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step, for people: `create a client`.
+    /// Returns the step, for people: `create a client`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

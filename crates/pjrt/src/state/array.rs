@@ -20,7 +20,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// The array in `buffer`.
+    /// Creates the array in `buffer`.
     ///
     /// # Errors
     /// As [`Buffer::element_type`], [`Buffer::dims`], [`Buffer::host_bytes`], [`Buffer::device`]
@@ -30,7 +30,7 @@ impl Array {
         Self::in_space(buffer, &space)
     }
 
-    /// The array in a buffer that was put there.
+    /// Returns the array in a buffer that was put there.
     pub(super) fn in_space(buffer: Buffer, space: &MemorySpace) -> Result<Self, PjrtError> {
         let (element_type, dims) = (buffer.element_type()?, buffer.dims()?);
         let bytes = buffer.host_bytes()?;
@@ -38,43 +38,43 @@ impl Array {
         Ok(Self { buffer, space: space.clone(), element_type, dims, bytes, is_read_whole })
     }
 
-    /// Type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub const fn element_type(&self) -> ElementType {
         self.element_type
     }
 
-    /// Its dimensions.
+    /// Returns its dimensions.
     #[must_use]
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
-    /// Its length on the host, in bytes.
+    /// Returns its length on the host, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Memory that holds the array.
+    /// Returns the memory that holds the array.
     #[must_use]
     pub const fn space(&self) -> &MemorySpace {
         &self.space
     }
 
-    /// The plug-in's buffer.
+    /// Returns the plug-in's buffer.
     #[must_use]
     pub const fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// The plug-in's buffer, without the rest.
+    /// Returns the plug-in's buffer, without the rest.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
         self.buffer
     }
 
-    /// True if the array can only be read as a whole.
+    /// Returns true if the array can only be read as a whole.
     ///
     /// Pieces are raw bytes of the device, which are those of the host only where the plug-in says
     /// that the array lies there dense and row-major. A short array is one call in either way.
@@ -126,7 +126,7 @@ impl Array {
         transfer.map(ArrayTransfer::under_way)
     }
 
-    /// Offset of a piece, if the array is read in pieces and contains this one.
+    /// Returns the offset of a piece, if the array is read in pieces and contains this one.
     fn start_of_piece(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
         let start = usize::try_from(offset).ok();
         let end = start.and_then(|start| start.checked_add(bytes));

@@ -31,7 +31,7 @@ enum Route {
 }
 
 impl IncomingArray {
-    /// An array of these dimensions, none of whose bytes is there.
+    /// Creates an array of these dimensions, none of whose bytes is there.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for a type that the plug-in's version does not know, or what
@@ -65,19 +65,19 @@ impl IncomingArray {
         Ok(Self { space, element_type, dims, bytes, written: 0, route })
     }
 
-    /// Its length on the host, in bytes.
+    /// Returns its length on the host, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Memory that receives the array.
+    /// Returns the memory that receives the array.
     #[must_use]
     pub const fn space(&self) -> &MemorySpace {
         &self.space
     }
 
-    /// True if its pieces are passed to the plug-in as they arrive.
+    /// Returns true if its pieces are passed to the plug-in as they arrive.
     #[must_use]
     pub const fn takes_pieces(&self) -> bool {
         matches!(self.route, Route::Pieces(_))
@@ -150,7 +150,7 @@ impl IncomingArray {
         Ok(())
     }
 
-    /// The array, when all of it is on the device.
+    /// Returns the array, when all of it is on the device.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if bytes are missing; [`PjrtError::Status`] as the plug-in's.
@@ -177,8 +177,8 @@ impl IncomingArray {
         Array::in_space(buffer, &self.space)
     }
 
-    /// Offset behind the next bytes, if `offset` continues those that have arrived and the array is
-    /// long enough.
+    /// Returns the offset behind the next bytes, if `offset` continues those that have arrived and
+    /// the array is long enough.
     fn end_of_next(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
         let end = self.written.checked_add(bytes).filter(|&end| end <= self.bytes);
         end.filter(|_| offset == self.written as u64).ok_or_else(|| PjrtError::OutOfRange {

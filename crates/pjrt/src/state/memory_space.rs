@@ -14,7 +14,7 @@ pub struct MemorySpace {
 }
 
 impl MemorySpace {
-    /// The default memory of a device.
+    /// Returns the default memory of a device.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -22,7 +22,7 @@ impl MemorySpace {
         Self::new(device, device.default_memory()?)
     }
 
-    /// The memory of that kind of a device: `device`, `pinned_host`.
+    /// Returns the memory of that kind of a device: `device`, `pinned_host`.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if the device has none of the kind; or as the plug-in's.
@@ -47,31 +47,31 @@ impl MemorySpace {
         Ok(Self { client, device: device.clone(), memory, device_id })
     }
 
-    /// The client whose device it is.
+    /// Returns the client whose device it is.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The memory, if the plug-in tells memories apart.
+    /// Returns the memory, if the plug-in tells memories apart.
     #[must_use]
     pub fn memory(&self) -> Option<&Memory> {
         self.memory.as_ref()
     }
 
-    /// The device's number among all devices of all processes.
+    /// Returns the device's number among all devices of all processes.
     #[must_use]
     pub const fn device_id(&self) -> i32 {
         self.device_id
     }
 
-    /// The memory as a destination of arrays.
+    /// Returns the memory as a destination of arrays.
     #[must_use]
     pub fn target(&self) -> Target<'_> {
         self.memory.as_ref().map_or(Target::Device(&self.device), Target::Memory)
@@ -93,7 +93,7 @@ impl PartialEq for MemorySpace {
 }
 
 impl Client {
-    /// The default memory of each device that this process can use, in the client's order.
+    /// Returns the default memory of each device that this process can use, in the client's order.
     ///
     /// # Errors
     /// As [`Self::addressable_devices`] and [`MemorySpace::of`].

@@ -63,7 +63,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
     }
 }
 
-/// The functions of the allocator for the default strategy.
+/// Returns the functions of the allocator for the default strategy.
 fn allocator_functions<P: Platform>(unified: bool) -> SP_AllocatorFns {
     SP_AllocatorFns {
         struct_size: 0,

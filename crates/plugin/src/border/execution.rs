@@ -25,7 +25,7 @@ type StreamOf<P> = <<P as Platform>::Device as Device>::Stream;
 type EventOf<P> = <<P as Platform>::Device as Device>::Event;
 type TimerOf<P> = <<P as Platform>::Device as Device>::Timer;
 
-/// The stream behind a handle.
+/// Returns the stream behind a handle.
 ///
 /// # Safety
 /// The handle is NULL, or `create_stream::<P>` made it and it is not destroyed while the reference
@@ -37,7 +37,7 @@ pub(super) unsafe fn stream<'a, P: Platform>(handle: SP_Stream) -> Result<&'a St
     })
 }
 
-/// The event behind a handle.
+/// Returns the event behind a handle.
 ///
 /// # Safety
 /// The handle is NULL, or `create_event::<P>` made it and it is not destroyed while the reference
@@ -49,7 +49,7 @@ unsafe fn event<'a, P: Platform>(handle: SP_Event) -> Result<&'a EventOf<P>> {
     })
 }
 
-/// The timer behind a handle.
+/// Returns the timer behind a handle.
 ///
 /// # Safety
 /// The handle is NULL, or `create_timer::<P>` made it and it is not destroyed while the reference

@@ -20,7 +20,7 @@ pub(crate) struct HostStruct {
 }
 
 impl HostStruct {
-    /// A struct of that layout at `start`.
+    /// Creates a struct of that layout at `start`.
     ///
     /// The host says in `struct_size` how much of it there is. Three numbers need thought: the
     /// layout's own STRUCT_SIZE stands for the whole struct (RFC #257 announces 64 bytes of an
@@ -41,17 +41,17 @@ impl HostStruct {
         Self { start, layout, capacity }
     }
 
-    /// True if there is room for the whole announced part of the layout.
+    /// Returns true if there is room for the whole announced part of the layout.
     pub(crate) fn is_whole(&self) -> bool {
         self.capacity >= self.layout.struct_size
     }
 
-    /// Bytes that we may write.
+    /// Returns the bytes that we may write.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// True if there is room for the field.
+    /// Returns true if there is room for the field.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.layout.field(field).is_some_and(|field| field.end() <= self.capacity)
     }
@@ -138,8 +138,8 @@ pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Resul
     Ok(())
 }
 
-/// The layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes that no
-/// old layout has mean the newest one: newer hosts have longer structs with ours in front.
+/// Returns the layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes
+/// that no old layout has mean the newest one: newer hosts have longer structs with ours in front.
 pub(crate) fn layout_of_host(platform: usize, platform_functions: usize) -> &'static Layout {
     match (platform, platform_functions) {
         (_, 64) | (40, 96) => &RFC_257,
@@ -150,7 +150,7 @@ pub(crate) fn layout_of_host(platform: usize, platform_functions: usize) -> &'st
     }
 }
 
-/// The layout of the executor of a host that presets this size for it.
+/// Returns the layout of the executor of a host that presets this size for it.
 pub(crate) fn executor_layout(
     layout: &'static Layout,
     announced: usize,
@@ -162,7 +162,7 @@ pub(crate) fn executor_layout(
     struct_layout(layout, "SP_StreamExecutor", &SP_StreamExecutor::LAYOUT)
 }
 
-/// A struct of a layout; the newest form of it where the layout has none of its own.
+/// Returns a struct of a layout; the newest form of it where the layout has none of its own.
 pub(crate) fn struct_layout(
     layout: &'static Layout,
     name: &str,

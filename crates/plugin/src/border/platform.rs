@@ -136,7 +136,8 @@ unsafe fn fill_device<P: Platform>(
     Ok(())
 }
 
-/// A device with what it says of itself, in the forms of the C API: NULL, -1 where it does not say.
+/// Returns a device with what it says of itself, in the forms of the C API: NULL, -1 where it does
+/// not say.
 fn open_device<P: Platform>(
     device: P::Device,
     platform: Arc<RegisteredPlatform<P>>,
@@ -313,7 +314,7 @@ unsafe extern "C" fn nanoseconds<P: Platform>(timer: SP_Timer) -> u64 {
     }
 }
 
-/// The whole executor, in the newest layout.
+/// Returns the whole executor, in the newest layout.
 fn stream_executor<P: Platform>(unified_memory: bool) -> SP_StreamExecutor {
     SP_StreamExecutor {
         struct_size: 0,

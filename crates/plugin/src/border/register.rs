@@ -236,7 +236,7 @@ unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, alloc
     }
 }
 
-/// A name as hosts take it.
+/// Returns a name as hosts take it.
 fn checked_name(field: &str, name: &str) -> Result<CString> {
     let mut bytes = name.bytes();
     let legal = bytes.next().is_some_and(|first| first.is_ascii_uppercase())

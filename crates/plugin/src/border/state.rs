@@ -25,7 +25,7 @@ pub(super) struct RegisteredPlatform<P> {
 }
 
 impl<P> RegisteredPlatform<P> {
-    /// True if the layout is the one that the author chose, whatever the host's sizes say.
+    /// Returns true if the layout is the one that the author chose, whatever the host's sizes say.
     pub(super) fn is_layout_forced(&self) -> bool {
         self.settings.layout.is_some()
     }
@@ -85,7 +85,7 @@ unsafe fn answer_without_state(status: *mut TF_Status, failure: Status) {
     }
 }
 
-/// The state behind a platform.
+/// Returns the state behind a platform.
 ///
 /// # Safety
 /// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has
@@ -105,7 +105,7 @@ pub(super) unsafe fn platform_state<'a, P: Platform>(
     })
 }
 
-/// The state behind a device.
+/// Returns the state behind a device.
 ///
 /// # Safety
 /// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not

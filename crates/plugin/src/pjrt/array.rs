@@ -39,7 +39,7 @@ pub(super) struct Array<P: Plugin> {
 }
 
 impl<P: Plugin> Array<P> {
-    /// An array whose bytes somebody else puts there.
+    /// Returns an array whose bytes somebody else puts there.
     pub(super) fn allocate(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -50,7 +50,7 @@ impl<P: Plugin> Array<P> {
         Ok(Self::of(client, memory, shape, ready, Some(storage)))
     }
 
-    /// An array that never was.
+    /// Returns an array that never was.
     pub(super) fn failed(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -137,7 +137,7 @@ impl<P: Plugin> Array<P> {
         self.storage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if it is deleted; why it failed, if it never had any.
@@ -250,7 +250,7 @@ impl<P: Plugin> Array<P> {
         }))
     }
 
-    /// A copy of it in another memory, of whichever client of the plug-in.
+    /// Returns a copy of it in another memory, of whichever client of the plug-in.
     ///
     /// # Errors
     /// As [`Self::storage`], and [`Self::allocate`].
@@ -282,7 +282,7 @@ enum Way {
     Out,
 }
 
-/// As [`enqueue`], for the queue of a memory's device.
+/// Like [`enqueue`], for the queue of a memory's device.
 fn submit<P: Plugin>(
     client: &Arc<OpenClient<P>>,
     memory: usize,

@@ -18,7 +18,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// Bytes of all of them, one after another.
+    /// Returns the number of bytes of all of them, one after another.
     pub(super) fn bytes(self) -> usize {
         self.chunk.saturating_mul(self.count)
     }

@@ -129,7 +129,7 @@ impl<P: Plugin> OpenClient<P> {
         }))
     }
 
-    /// The memory of that place.
+    /// Returns the memory of that place.
     ///
     /// # Errors
     /// `INTERNAL` if there is none.
@@ -137,7 +137,7 @@ impl<P: Plugin> OpenClient<P> {
         self.memories.get(index).ok_or_else(|| Status::internal("there is no such memory"))
     }
 
-    /// The device that has the memory of that place.
+    /// Returns the device that has the memory of that place.
     ///
     /// # Errors
     /// `INTERNAL` if there is none.
@@ -212,7 +212,7 @@ fn number<P: Plugin>(memories: &mut [OpenMemory<P>]) {
     }
 }
 
-/// A place as the C API counts: it was checked that there are no more.
+/// Returns a place as the C API counts: it was checked that there are no more.
 pub(super) fn id(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX)
 }
@@ -280,7 +280,7 @@ pub(super) fn after_all(
     work(Ok(()));
 }
 
-/// An event that is done when something else is, with what it answers then.
+/// Returns an event that is done when something else is, with what it answers then.
 pub(super) fn after(event: &Event, work: impl FnOnce(Completer) + Send + 'static) -> Event {
     let (completer, answer) = Event::pending();
     event.on_done(move |outcome| match outcome {

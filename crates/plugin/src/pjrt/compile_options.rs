@@ -66,26 +66,26 @@ impl CompileOptions {
         }
     }
 
-    /// The whole message, as the host wrote it.
+    /// Returns the whole message, as the host wrote it.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Number of copies of the program that run on other data.
+    /// Returns the number of copies of the program that run on other data.
     #[must_use]
     pub fn replicas(&self) -> usize {
         self.replicas
     }
 
-    /// Number of parts of one copy.
+    /// Returns the number of parts of one copy.
     #[must_use]
     pub fn partitions(&self) -> usize {
         self.partitions
     }
 
-    /// The devices that the program runs on, by their places among the client's: those of the
-    /// partitions of the first replica, then of the second.
+    /// Returns the devices that the program runs on, by their places among the client's: those of
+    /// the partitions of the first replica, then of the second.
     #[must_use]
     pub fn devices(&self) -> &[usize] {
         &self.devices
@@ -96,7 +96,7 @@ impl CompileOptions {
         (place / self.partitions, place % self.partitions)
     }
 
-    /// The devices as a message `xla.DeviceAssignmentProto`.
+    /// Returns the devices as a message `xla.DeviceAssignmentProto`.
     pub(super) fn device_assignment(&self) -> Vec<u8> {
         let mut out = Vec::new();
         number(&mut out, 1, self.replicas);
@@ -123,7 +123,7 @@ fn number(out: &mut Vec<u8>, field: u32, value: usize) {
     serdes_wire::varint::push(out, value as u64);
 }
 
-/// The devices of an assignment, the replicas one after another.
+/// Returns the devices of an assignment, the replicas one after another.
 fn in_order(assignment: &[Vec<u64>], replicas: usize, partitions: usize) -> Result<Vec<usize>> {
     let is_whole = assignment.len() == partitions
         && assignment.iter().all(|of_partition| of_partition.len() == replicas);
@@ -201,7 +201,7 @@ impl Fields {
 mod tests {
     use super::*;
 
-    /// A field with a message.
+    /// Returns a field with a message.
     fn nested(field: u8, content: &[u8]) -> Vec<u8> {
         [&[field << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
     }

@@ -56,13 +56,13 @@ pub trait Client: Send + Sync + 'static {
     /// Its devices.
     type Device: Device;
 
-    /// Kind of these devices: `cpu`, `cuda`. The name under which users find them.
+    /// Returns the kind of these devices: `cpu`, `cuda`. The name under which users find them.
     fn platform_name(&self) -> &str;
 
-    /// The platform's version, in words.
+    /// Returns the platform's version, in words.
     fn platform_version(&self) -> &str;
 
-    /// Its devices, all of them of this process. Asked once.
+    /// Returns its devices, all of them of this process. Asked once.
     ///
     /// # Errors
     /// Whatever keeps the client from them; there is no client then.
@@ -121,10 +121,10 @@ pub trait Device: Send + Sync + 'static {
     /// Its memories.
     type Memory: Memory;
 
-    /// Kind of the device, in the vendor's words.
+    /// Returns the kind of the device, in the vendor's words.
     fn kind(&self) -> &str;
 
-    /// Its number on this machine; by default its place among the client's devices.
+    /// Returns its number on this machine; by default its place among the client's devices.
     fn local_hardware_id(&self) -> Option<i32> {
         None
     }
@@ -134,7 +134,8 @@ pub trait Device: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Its memories, the one that arrays are put into by default first; at least one. Asked once.
+    /// Returns its memories, the one that arrays are put into by default first; at least one. Asked
+    /// once.
     ///
     /// # Errors
     /// Whatever keeps the device from them; there is no client then.
@@ -151,10 +152,10 @@ pub trait Memory: Send + Sync + 'static {
     /// Buffer in this memory.
     type Buffer: Buffer;
 
-    /// Kind of the memory. Frameworks know `device`, `pinned_host` and `unpinned_host`.
+    /// Returns the kind of the memory. Frameworks know `device`, `pinned_host` and `unpinned_host`.
     fn kind(&self) -> &str;
 
-    /// True if the host reads and writes it as its own.
+    /// Returns true if the host reads and writes it as its own.
     fn is_host(&self) -> bool {
         false
     }

@@ -57,13 +57,13 @@ impl Event {
         Self(Arc::new(Shared { progress: Mutex::new(progress), done: Condvar::new() }))
     }
 
-    /// An event, and what says that it is done.
+    /// Returns an event, and what says that it is done.
     pub(super) fn pending() -> (Completer, Self) {
         let event = Self::of(Progress::Pending(Vec::new()));
         (Completer(Some(event.clone())), event)
     }
 
-    /// An event that is done.
+    /// Returns an event that is done.
     pub(super) fn done(outcome: Result<()>) -> Self {
         Self::of(Progress::Done(outcome))
     }

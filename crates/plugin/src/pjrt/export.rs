@@ -16,7 +16,7 @@ macro_rules! export_pjrt {
             #[allow(unsafe_code, reason = "a plug-in's entry is a C function")]
             #[allow(non_snake_case, reason = "the C API gives it this name")]
             #[cfg_attr(test, allow(dead_code, reason = "only compiled"))]
-            /// The table of the plug-in's functions.
+            /// Returns the table of the plug-in's functions.
             pub extern "C" fn GetPjrtApi() -> *const () {
                 static TABLE: $crate::pjrt::ApiTable = $crate::pjrt::ApiTable::new();
                 TABLE.get::<$plugin>()

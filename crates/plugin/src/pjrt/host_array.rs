@@ -87,17 +87,17 @@ impl HostArray {
         })
     }
 
-    /// Bytes from the lowest one that it touches to its first element.
+    /// Returns the bytes from the lowest one that it touches to its first element.
     pub(super) fn first(&self) -> usize {
         self.first
     }
 
-    /// Bytes from the lowest one that it touches to the end of the highest.
+    /// Returns the bytes from the lowest one that it touches to the end of the highest.
     pub(super) fn extent(&self) -> usize {
         self.extent
     }
 
-    /// True if the bytes are those of a device already.
+    /// Returns true if the bytes are those of a device already.
     pub(super) fn is_as_on_a_device(&self) -> bool {
         !self.shape.element_type().is_packed() && self.is_dense()
     }
@@ -175,8 +175,8 @@ impl HostArray {
         })
     }
 
-    /// Number of elements in a piece, and bytes of each in memory of the host. A piece of packed
-    /// elements fills whole bytes.
+    /// Returns the number of elements in a piece, and bytes of each in memory of the host. A piece
+    /// of packed elements fills whole bytes.
     fn piece(&self) -> (usize, usize) {
         let element = self.shape.element_type().host_bytes();
         ((PIECE_BYTES / element).min(self.shape.elements().next_multiple_of(8)), element)
@@ -204,8 +204,8 @@ impl HostArray {
         Ok(())
     }
 
-    /// Number of bytes that elements take on the device; `bytes` is their number of bytes on the
-    /// host, one each where they are packed.
+    /// Returns the number of bytes that elements take on the device; `bytes` is their number of
+    /// bytes on the host, one each where they are packed.
     fn packed_bytes(&self, bytes: usize) -> usize {
         match self.shape.element_type().device_bits() {
             bits @ (1 | 2 | 4) => bytes.div_ceil(8 / bits),
@@ -250,7 +250,8 @@ impl HostArray {
     }
 }
 
-/// The strides of elements without gaps, the dimensions changing in that order, the fastest first.
+/// Returns the strides of elements without gaps, the dimensions changing in that order, the fastest
+/// first.
 fn dense_strides(shape: &Shape, minor_to_major: impl IntoIterator<Item = i64>) -> Vec<isize> {
     let mut strides = vec![0; shape.dimensions().len()];
     let mut stride = shape.element_type().host_bytes().cast_signed();
@@ -301,8 +302,8 @@ impl<'a> Runs<'a> {
         Self { array, length, within: 0, place: vec![0; rank - inner], offset: 0 }
     }
 
-    /// The next chunks, of no more elements than are left: a part of one, or whole ones of the last
-    /// outer dimension.
+    /// Returns the next chunks, of no more elements than are left: a part of one, or whole ones of
+    /// the last outer dimension.
     fn next(&mut self, left: &mut usize) -> Option<Chunks> {
         if *left == 0 || self.length == 0 {
             return None;
@@ -326,7 +327,7 @@ impl<'a> Runs<'a> {
         Some(Chunks { offset, chunk: self.length * element, stride, count })
     }
 
-    /// The stride of the last outer dimension, and how many chunks are left in it.
+    /// Returns the stride of the last outer dimension, and how many chunks are left in it.
     fn last(&self) -> (isize, usize) {
         let outer = self.place.len();
         let last = outer.checked_sub(1).and_then(|last| {

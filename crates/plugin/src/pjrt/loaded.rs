@@ -66,7 +66,7 @@ impl Values {
         }
     }
 
-    /// Bytes of all of them on a device.
+    /// Returns the number of bytes of all of them on a device.
     pub(super) fn bytes(&self) -> i64 {
         let bytes = self.shapes.iter().map(|shape| shape.device_bytes());
         i64::try_from(bytes.fold(0, usize::saturating_add)).unwrap_or(i64::MAX)
@@ -105,7 +105,7 @@ impl<P: Plugin> Loaded<P> {
         Self::new(client, compiled.into(), options)
     }
 
-    /// The program as bytes.
+    /// Returns the program as bytes.
     ///
     /// # Errors
     /// As [`Executable::serialize`].
@@ -148,7 +148,7 @@ impl<P: Plugin> Loaded<P> {
         &self.client
     }
 
-    /// The author's part of it.
+    /// Returns the author's part of it.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if it is deleted.
@@ -244,7 +244,7 @@ impl<P: Plugin> Loaded<P> {
     }
 }
 
-/// The compile options and the bytes of the plug-in in a program that was written.
+/// Returns the compile options and the bytes of the plug-in in a program that was written.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

@@ -15,7 +15,7 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// A program in that format.
+    /// Creates a program in that format.
     #[must_use]
     pub fn new(format: &'a str, code: &'a [u8]) -> Self {
         Self { format, code }
@@ -28,7 +28,7 @@ impl<'a> Program<'a> {
 /// in the default memory of the device, and calls [`execute`](Self::execute) on a thread of the
 /// device when all arguments are there: runs of one device never overlap, those of several do.
 pub trait Executable<B>: Send + Sync + 'static {
-    /// Name of the program.
+    /// Returns the name of the program.
     fn name(&self) -> &str;
 
     /// Shapes of the arguments of one device.
@@ -43,17 +43,17 @@ pub trait Executable<B>: Send + Sync + 'static {
     /// Whatever keeps the device from it; the results have failed then, and say why.
     fn execute(&self, launch: &Launch<'_, B>) -> Result<()>;
 
-    /// Text that is the same for programs that compute the same.
+    /// Returns the text that is the same for programs that compute the same.
     fn fingerprint(&self) -> Option<&str> {
         None
     }
 
-    /// Memory that the program takes. By default arguments and results alone.
+    /// Returns the memory that the program takes. By default arguments and results alone.
     fn memory_stats(&self) -> ExecutableStats {
         ExecutableStats::default()
     }
 
-    /// The program as bytes, for [`Client::load`](super::Client::load) of the same build.
+    /// Returns the program as bytes, for [`Client::load`](super::Client::load) of the same build.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` by default.
@@ -79,7 +79,7 @@ pub struct Launch<'a, B> {
 }
 
 impl<'a, B> Launch<'a, B> {
-    /// A run on the first device.
+    /// Creates a run on the first device.
     #[must_use]
     pub fn new(arguments: &'a [&'a B], outputs: &'a [&'a B]) -> Self {
         Self { arguments, outputs, device: 0, place: 0, launch_id: 0 }

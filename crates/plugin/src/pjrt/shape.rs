@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A shape of that type and those dimensions; none for a single element.
+    /// Creates a shape of that type and those dimensions; none for a single element.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if a dimension is negative, there are too many, or the array would be
@@ -56,31 +56,31 @@ impl Shape {
         Ok(Self { element_type, dimensions, elements })
     }
 
-    /// Type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn element_type(&self) -> ElementType {
         self.element_type
     }
 
-    /// Number of elements in each dimension, none of them negative.
+    /// Returns the number of elements in each dimension, none of them negative.
     #[must_use]
     pub fn dimensions(&self) -> &[i64] {
         &self.dimensions
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Number of bytes of the elements in memory of the host, one after another.
+    /// Returns the number of bytes of the elements in memory of the host, one after another.
     #[must_use]
     pub fn host_bytes(&self) -> usize {
         self.elements * self.element_type.host_bytes()
     }
 
-    /// Number of bytes of the elements in memory of a device, one after another.
+    /// Returns the number of bytes of the elements in memory of a device, one after another.
     #[must_use]
     pub fn device_bytes(&self) -> usize {
         match self.element_type.device_bits() {
@@ -89,7 +89,8 @@ impl Shape {
         }
     }
 
-    /// The order of the dimensions in memory, the one that changes fastest first: the last one.
+    /// Returns the order of the dimensions in memory, the one that changes fastest first: the last
+    /// one.
     #[must_use]
     pub fn minor_to_major(&self) -> Vec<i64> {
         (0_i64..).take(self.dimensions.len()).collect::<Vec<_>>().into_iter().rev().collect()

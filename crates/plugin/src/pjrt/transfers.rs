@@ -87,7 +87,7 @@ impl<P: Plugin> Transfers<P> {
         })
     }
 
-    /// The array of that number.
+    /// Returns the array of that number.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if there is none.

@@ -30,7 +30,7 @@ impl Drop for Kept {
 pub(super) struct UserData(Mutex<HashMap<usize, Kept>>);
 
 impl UserData {
-    /// Data that was attached by that key, or NULL.
+    /// Returns the data that was attached by that key, or NULL.
     pub(super) fn get(&self, key: *const c_void) -> *mut c_void {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(&key.addr()).map_or(std::ptr::null_mut(), |kept| kept.data)

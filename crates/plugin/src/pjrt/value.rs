@@ -45,7 +45,7 @@ impl Options {
         Self { values }
     }
 
-    /// The option of that name; the last, if it is given twice.
+    /// Returns the option of that name; the last, if it is given twice.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value)
@@ -66,7 +66,7 @@ impl Options {
         }
     }
 
-    /// The whole number of that name, if it is given.
+    /// Returns the whole number of that name, if it is given.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the option is something else.
@@ -77,7 +77,7 @@ impl Options {
         })
     }
 
-    /// The text of that name, if it is given.
+    /// Returns the text of that name, if it is given.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the option is something else.
@@ -88,7 +88,7 @@ impl Options {
         })
     }
 
-    /// Value of the boolean option of that name, if it is given.
+    /// Returns the value of the boolean option of that name, if it is given.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the option is something else.

@@ -28,31 +28,31 @@ impl RemoteArray {
         self.is_left = true;
     }
 
-    /// Its handle in the session.
+    /// Returns its handle in the session.
     #[must_use]
     pub const fn handle(&self) -> u64 {
         self.handle
     }
 
-    /// Element type, shape and sharding.
+    /// Returns the element type, shape and sharding.
     #[must_use]
     pub const fn spec(&self) -> &ArraySpec {
         &self.spec
     }
 
-    /// The element type.
+    /// Returns the element type.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.spec.dtype()
     }
 
-    /// The shape of the whole array.
+    /// Returns the shape of the whole array.
     #[must_use]
     pub const fn shape(&self) -> &Shape {
         self.spec.shape()
     }
 
-    /// Sharding over devices.
+    /// Returns the sharding over devices.
     #[must_use]
     pub const fn sharding(&self) -> &Sharding {
         self.spec.sharding()
@@ -74,8 +74,8 @@ impl fmt::Debug for RemoteArray {
     }
 }
 
-/// The bytes of an array on the host; `None` where the type does not say it, or they are beyond 64
-/// bits.
+/// Returns the bytes of an array on the host; `None` where the type does not say it, or they are
+/// beyond 64 bits.
 pub(super) fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
     let item = u64::from(dtype.unpacked_byte_size()?);
     let elements = u64::try_from(shape.element_count().ok()?).ok()?;

@@ -19,7 +19,7 @@ pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, Proxy
     negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
 }
 
-/// As [`negotiate`], with these options: encrypted, or with another time limit.
+/// Like [`negotiate`], with these options: encrypted, or with another time limit.
 ///
 /// # Errors
 /// As there.

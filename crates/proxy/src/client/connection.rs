@@ -56,7 +56,7 @@ impl Sending {
     /// Small arrays that may be gone before the server is told.
     const MOST_GONE: usize = 64;
 
-    /// The next request, and its number.
+    /// Returns the next request, and its number.
     fn number(&mut self, request: Request) -> (u64, IfrtRequest) {
         let op_id = self.next_op;
         self.next_op += 1;
@@ -174,17 +174,17 @@ impl Connection {
         })
     }
 
-    /// The runtime that the connection lives on.
+    /// Returns the runtime that the connection lives on.
     pub(super) fn runtime(&self) -> Handle {
         self.runtime.clone()
     }
 
-    /// True if transfers may bring requests along.
+    /// Returns true if transfers may bring requests along.
     pub(super) const fn takes_requests(&self) -> bool {
         self.extras.takes_requests
     }
 
-    /// The stream for small arrays, if one of `bytes` bytes is small enough for it.
+    /// Returns the stream for small arrays, if one of `bytes` bytes is small enough for it.
     pub(super) fn small_transfers(&self, bytes: Option<u64>) -> Option<&SmallTransfers> {
         let is_small = bytes.is_some_and(|bytes| bytes <= MOST_BYTES);
         (is_small && self.extras.has_small_transfers).then(|| {
@@ -202,8 +202,8 @@ impl Connection {
         own
     }
 
-    /// A request that is not sent on the stream of the session; its number is one of the session's
-    /// all the same, as logs know it by that.
+    /// Returns a request that is not sent on the stream of the session; its number is one of the
+    /// session's all the same, as logs know it by that.
     pub(super) fn beside_stream(&self, request: Request) -> IfrtRequest {
         self.outgoing.lock().number(request).1
     }
@@ -213,7 +213,7 @@ impl Connection {
         self.session.get_or_init(|| session);
     }
 
-    /// The id of the session.
+    /// Returns the id of the session.
     pub(super) fn session(&self) -> u64 {
         self.session.get().copied().unwrap_or_default()
     }
@@ -223,7 +223,7 @@ impl Connection {
         self.agreement
     }
 
-    /// A handle for an array or a host buffer.
+    /// Returns a handle for an array or a host buffer.
     pub(super) fn new_handle(&self) -> u64 {
         self.next_handle.fetch_add(1, Ordering::Relaxed)
     }
@@ -248,8 +248,8 @@ impl Connection {
         receiver
     }
 
-    /// The answer to a request. The request is sent at once, in the order of the calls, before the
-    /// first `await`.
+    /// Returns the answer to a request. The request is sent at once, in the order of the calls,
+    /// before the first `await`.
     ///
     /// # Errors
     /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.

@@ -29,7 +29,7 @@ impl Credentials {
         Self { token: None, certificate: self.certificate.clone() }
     }
 
-    /// The value of the metadata `authorization`.
+    /// Returns the value of the metadata `authorization`.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for a token that cannot be sent, without its text.

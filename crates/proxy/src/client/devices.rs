@@ -40,7 +40,7 @@ pub struct RemoteMemory {
     pub devices: Vec<DeviceId>,
 }
 
-/// A map that may be missing.
+/// Returns a map that may be missing.
 ///
 /// # Errors
 /// [`ProxyError::Decode`].
@@ -51,7 +51,7 @@ pub(super) fn attributes(proto: Option<&AttributeMapProto>) -> Result<AttributeM
     })
 }
 
-/// The primary devices in their order, and all memories.
+/// Returns the primary devices in their order, and all memories.
 ///
 /// # Errors
 /// [`ProxyError::Protocol`] if a primary device is not described; [`ProxyError::Decode`].

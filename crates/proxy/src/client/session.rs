@@ -89,8 +89,8 @@ impl Client {
         Self::over(connection, address, options.timeout).await
     }
 
-    /// As [`connect`](Self::connect), as if the server did nothing that others do not, or only took
-    /// requests with transfers.
+    /// Like [`connect`](Self::connect), as if the server did nothing that others do not, or only
+    /// took requests with transfers.
     #[cfg(test)]
     pub(crate) async fn connect_as_to_others(
         address: &str,
@@ -102,7 +102,7 @@ impl Client {
         Self::over(connection, address, options.timeout).await
     }
 
-    /// The id of its session.
+    /// Returns the id of its session.
     #[cfg(test)]
     pub(crate) fn session_id(&self) -> u64 {
         self.connection.session()
@@ -115,7 +115,7 @@ impl Client {
         small.expect("the server has the stream").end().await;
     }
 
-    /// A client of a session that is open, and has not begun.
+    /// Returns a client of a session that is open, and has not begun.
     async fn over(
         connection: Connection,
         address: &str,
@@ -149,36 +149,36 @@ impl Client {
         })
     }
 
-    /// The versions that both speak.
+    /// Returns the versions that both speak.
     #[must_use]
     pub fn agreement(&self) -> Agreement {
         self.connection.agreement()
     }
 
-    /// The name of the server's platform.
+    /// Returns the name of the server's platform.
     #[must_use]
     pub fn platform(&self) -> &str {
         &self.platform
     }
 
-    /// The server's devices.
+    /// Returns the server's devices.
     #[must_use]
     pub fn devices(&self) -> &[RemoteDevice] {
         &self.devices
     }
 
-    /// Their memories.
+    /// Returns their memories.
     #[must_use]
     pub fn memories(&self) -> &[RemoteMemory] {
         &self.memories
     }
 
-    /// An array that the server has made under a handle of its own.
+    /// Returns an array that the server has made under a handle of its own.
     pub(super) fn known(&self, handle: u64, spec: ArraySpec) -> RemoteArray {
         RemoteArray::new(&self.connection, handle, spec)
     }
 
-    /// Further attributes of the server.
+    /// Returns further attributes of the server.
     #[must_use]
     pub fn attributes(&self) -> &AttributeMap {
         &self.attributes
@@ -293,8 +293,8 @@ impl Client {
         Ok(array)
     }
 
-    /// The elements of an array, row-major. Elements smaller than a byte take one each; strings are
-    /// a `StringArrayContents` message.
+    /// Returns the elements of an array, row-major. Elements smaller than a byte take one each;
+    /// strings are a `StringArrayContents` message.
     ///
     /// # Errors
     /// As [`put`](Self::put); [`ProxyError::Protocol`] if the server sends another number of bytes.
@@ -331,7 +331,8 @@ impl Client {
         self.connection.request(Request::CheckValueReadyRequest(request)).await.map(drop)
     }
 
-    /// A copy on other devices, or in another kind of memory; the kind stays where it is unset.
+    /// Returns a copy on other devices, or in another kind of memory; the kind stays where it is
+    /// unset.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -354,7 +355,7 @@ impl Client {
         Ok(result)
     }
 
-    /// The shards of an array, as arrays on one device each.
+    /// Returns the shards of an array, as arrays on one device each.
     ///
     /// # Errors
     /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards
@@ -378,7 +379,7 @@ impl Client {
         Ok(results)
     }
 
-    /// An array whose shards are these arrays, in the order of the sharding's devices.
+    /// Returns an array whose shards are these arrays, in the order of the sharding's devices.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -425,7 +426,7 @@ impl Client {
         Ok(results)
     }
 
-    /// The layout, as text, that shards of this shape have on a device.
+    /// Returns the layout, as text, that shards of this shape have on a device.
     ///
     /// # Errors
     /// As [`put`](Self::put).

@@ -43,7 +43,7 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 }
 
 impl SmallTransfers {
-    /// The stream of a session. Nothing is waited for.
+    /// Returns the stream of a session. Nothing is waited for.
     pub(super) fn open(transport: &Transport, session: u64, runtime: &Handle) -> Self {
         let (outbox, waiting) = (Arc::default(), Arc::default());
         let reader =

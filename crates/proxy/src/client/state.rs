@@ -53,8 +53,8 @@ impl ClientOptions {
 }
 
 impl Client {
-    /// The arrays of the server's state that this client may see, by their names, as they were
-    /// when the session began. Dropping one does not take it out of the state;
+    /// Returns the arrays of the server's state that this client may see, by their names, as they
+    /// were when the session began. Dropping one does not take it out of the state;
     /// [`delete`](Self::delete) does.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Client {
         self.arrays_of(self.attributes())
     }
 
-    /// As [`state_arrays`](Self::state_arrays), as they are now.
+    /// Like [`state_arrays`](Self::state_arrays), as they are now.
     ///
     /// # Errors
     /// As [`state_arrays`](Self::state_arrays); [`ProxyError::Status`] if the session is over.

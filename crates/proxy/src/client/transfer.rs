@@ -75,7 +75,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The bytes of an array, row-major; `expected` are their number, where it is known.
+    /// Returns the bytes of an array, row-major; `expected` are their number, where it is known.
     ///
     /// # Errors
     /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// The bytes of the host buffer that a request fills, in one call or message.
+    /// Returns the bytes of the host buffer that a request fills, in one call or message.
     async fn copied(
         &self,
         handle: u64,
@@ -157,8 +157,8 @@ impl Connection {
         });
     }
 
-    /// The bytes of a host buffer, which is not there any more afterwards; with the request that
-    /// fills it, where the server takes both at once.
+    /// Returns the bytes of a host buffer, which is not there any more afterwards; with the request
+    /// that fills it, where the server takes both at once.
     async fn look_up(
         &self,
         request: GrpcHostBufferLookupRequest,
@@ -195,7 +195,7 @@ fn insert_once<T>(call: &mut Call<T>, key: &'static str, bytes: &[u8]) {
     call.metadata_mut().insert_bin(key, value);
 }
 
-/// The bytes of the messages of a body; `expected` are their number, where it is known.
+/// Returns the bytes of the messages of a body; `expected` are their number, where it is known.
 ///
 /// # Errors
 /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.

@@ -36,7 +36,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// A message as a call.
+    /// Returns a message as a call.
     pub(super) fn call<T>(&self, message: T) -> Call<T> {
         let mut call = Call::new(message);
         if let Some(authorization) = &self.authorization {
@@ -45,7 +45,7 @@ impl Transport {
         call
     }
 
-    /// A call with a body that is written by hand; its answer.
+    /// Returns a call with a body that is written by hand; its answer.
     ///
     /// # Errors
     /// UNAVAILABLE if the connection is gone; the status of the call where its answer has no body.
@@ -80,7 +80,7 @@ impl Transport {
     }
 }
 
-/// True if an answer has its status at its beginning, and nothing after that.
+/// Returns true if an answer has its status at its beginning, and nothing after that.
 pub(super) fn is_over(answer: &http::Response<Body>) -> bool {
     answer.headers().contains_key(service::GRPC_STATUS)
 }
@@ -143,7 +143,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
     Ok(Transport { channel, authorization })
 }
 
-/// A call of the service, when the connection has room for one.
+/// Returns a call of the service, when the connection has room for one.
 ///
 /// # Errors
 /// UNAVAILABLE if the connection is gone.
@@ -154,7 +154,7 @@ pub(super) async fn ready(transport: &Transport) -> Result<Grpc<Channel>, Status
     Ok(grpc)
 }
 
-/// A call with one message each way.
+/// Returns a call with one message each way.
 ///
 /// # Errors
 /// The status of the call.
@@ -178,7 +178,7 @@ struct Failure {
     broke: bool,
 }
 
-/// As [`unary`], with what the server says beside the message.
+/// Like [`unary`], with what the server says beside the message.
 async fn call<T, U>(
     transport: &Transport,
     path: &'static str,
@@ -206,7 +206,7 @@ pub(super) struct Extras {
     pub(super) has_small_transfers: bool,
 }
 
-/// Remedy for a server that closes the connection without a message.
+/// Returns the remedy for a server that closes the connection without a message.
 fn remedy(address: &str, options: &ClientOptions) -> &'static str {
     let encrypted = address.starts_with("https://");
     match (encrypted, &options.credentials.certificate) {

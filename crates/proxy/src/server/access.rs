@@ -49,7 +49,7 @@ impl Tokens {
     /// The characters that a token has at least: fewer can be guessed.
     pub const SHORTEST: usize = 16;
 
-    /// The tokens of a text: one a line, of letters, digits and `-._~+/=`,
+    /// Returns the tokens of a text: one a line, of letters, digits and `-._~+/=`,
     /// [`SHORTEST`](Self::SHORTEST) of them or more. Empty lines and what follows a `#` do not
     /// count.
     ///
@@ -89,7 +89,7 @@ impl Tokens {
         Ok(Self { key, tags })
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tags.len()
@@ -101,8 +101,8 @@ impl Tokens {
         self.tags.is_empty()
     }
 
-    /// The hash of a token that is one of these. How long that takes says nothing of them but their
-    /// number: tags of a secret key are compared, each to its end.
+    /// Returns the hash of a token that is one of these. How long that takes says nothing of them
+    /// but their number: tags of a secret key are compared, each to its end.
     fn find(&self, token: &[u8]) -> Option<Digest> {
         let given = hmac::sign(&self.key, token);
         let mut found = None;
@@ -152,12 +152,12 @@ impl Access {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
     }
 
-    /// The hash of a token that is one of the server's.
+    /// Returns the hash of a token that is one of the server's.
     pub(crate) fn digest_of(&self, token: &[u8]) -> Option<Digest> {
         self.tokens()?.find(token)
     }
 
-    /// True if a client that gave this token would still be admitted.
+    /// Returns true if a client that gave this token would still be admitted.
     pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
         match (self.tokens(), token) {
             (None, _) => true,
@@ -216,7 +216,7 @@ impl Access {
     }
 }
 
-/// The token of `Bearer TOKEN`; the name of the scheme may be written in any case.
+/// Returns the token of `Bearer TOKEN`; the name of the scheme may be written in any case.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"bearer") || token.first() != Some(&b' ') {

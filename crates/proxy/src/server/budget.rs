@@ -231,7 +231,7 @@ impl Quota {
         self.levels.iter().try_for_each(|level| level.pages_of(amount).map(drop))
     }
 
-    /// The limit that a wait for `amount` waits for.
+    /// Returns the limit that a wait for `amount` waits for.
     fn in_the_way(&self, amount: u64) -> Status {
         let missing = |level: &&Budget| {
             (level.pages.available_permits() as u64) < amount.div_ceil(level.page)

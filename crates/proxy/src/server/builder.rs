@@ -19,8 +19,8 @@ use super::{
 use crate::{Handshake as _, ProxyError, Ranges};
 
 impl Server {
-    /// A server over the devices of a StreamExecutor plug-in or of a PJRT client: all versions, the
-    /// default limits, no encryption.
+    /// Returns a server over the devices of a StreamExecutor plug-in or of a PJRT client: all
+    /// versions, the default limits, no encryption.
     #[must_use]
     pub fn builder(devices: impl Into<ServedDevices>) -> ServerBuilder {
         ServerBuilder {
@@ -225,7 +225,7 @@ impl ServerBuilder {
         self
     }
 
-    /// The server; it does nothing yet.
+    /// Returns the server; it does nothing yet.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no

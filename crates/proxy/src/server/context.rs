@@ -126,8 +126,8 @@ impl Context {
         on_lane(&self.turns, turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), but on the calling thread if `latency` says that such calls
-    /// are quick.
+    /// Like [`blocking`](Self::blocking), but on the calling thread if `latency` says that such
+    /// calls are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -161,7 +161,7 @@ impl Context {
         })
     }
 
-    /// As [`blocking`](Self::blocking), of a compilation, which may take minutes.
+    /// Like [`blocking`](Self::blocking), of a compilation, which may take minutes.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -173,7 +173,7 @@ impl Context {
         on_lane(&self.compilers, turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), of a program that may wait for its client.
+    /// Like [`blocking`](Self::blocking), of a program that may wait for its client.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -185,7 +185,7 @@ impl Context {
         on_lane(&self.callers, turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), of the launch of a program that may not come back: it is
+    /// Like [`blocking`](Self::blocking), of the launch of a program that may not come back: it is
     /// waited for until it is `given_up`, and its lane is for others then.
     ///
     /// # Errors
@@ -228,8 +228,9 @@ impl Context {
         launched
     }
 
-    /// A place for a program among those that run, once none of another session that may be endless
-    /// is on its devices. One that has kept others waiting for longer than the limit is given up.
+    /// Returns a place for a program among those that run, once none of another session that may be
+    /// endless is on its devices. One that has kept others waiting for longer than the limit is
+    /// given up.
     ///
     /// # Errors
     /// UNAVAILABLE if the devices cannot be taken away from what does not end.
@@ -239,8 +240,9 @@ impl Context {
         self.runs.enter(wanted, limit, || self.devices.generation(), renew).await
     }
 
-    /// As [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it, and
-    /// gives the result with the last one. Between two pieces others have their turns, if any wait.
+    /// Like [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it,
+    /// and gives the result with the last one. Between two pieces others have their turns, if any
+    /// wait.
     ///
     /// # Errors
     /// The errors of `step`; INTERNAL if it panics.

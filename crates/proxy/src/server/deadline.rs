@@ -6,7 +6,7 @@ use serdes::codec::Status;
 
 use crate::status::status;
 
-/// The result of a future, unless it takes too long.
+/// Returns the result of a future, unless it takes too long.
 ///
 /// # Errors
 /// The errors of the future; DEADLINE_EXCEEDED.

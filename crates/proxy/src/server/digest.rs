@@ -13,7 +13,7 @@ pub(crate) fn hash(bytes: &[u8]) -> Digest {
     digest
 }
 
-/// The first `bytes` of a hash, as people read them.
+/// Returns the first `bytes` of a hash, as people read them.
 pub(crate) fn hexadecimal(digest: &Digest, bytes: usize) -> String {
     digest.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
 }

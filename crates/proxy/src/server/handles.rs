@@ -8,7 +8,7 @@ use crate::status::status;
 /// Handles from here on are the server's; those below are the client's choice.
 pub(crate) const SERVER_HANDLES: u64 = 1 << 63;
 
-/// A random number other than 0, which cannot be guessed.
+/// Returns a random number other than 0, which cannot be guessed.
 ///
 /// # Errors
 /// INTERNAL if the system gives no random numbers.

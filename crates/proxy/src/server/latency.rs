@@ -34,17 +34,17 @@ impl LatencyEstimate {
     /// Shorter than it takes another thread to begin with something.
     const INSTANT: Duration = Duration::from_micros(5);
 
-    /// True if the next call is expected to be quick; false before the first.
+    /// Returns true if the next call is expected to be quick; false before the first.
     pub(crate) fn is_quick(&self) -> bool {
         self.last() < Self::QUICK
     }
 
-    /// True if it is expected to end sooner than the thread's other tasks could be moved.
+    /// Returns true if it is expected to end sooner than the thread's other tasks could be moved.
     pub(crate) fn is_momentary(&self) -> bool {
         self.last() < Self::MOMENT
     }
 
-    /// True if it is expected to end sooner than another thread could begin with something.
+    /// Returns true if it is expected to end sooner than another thread could begin with something.
     pub(crate) fn is_instant(&self) -> bool {
         self.last() < Self::INSTANT
     }

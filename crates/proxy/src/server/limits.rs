@@ -189,12 +189,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The execution timeout, if it is finite.
+    /// Returns the execution timeout, if it is finite.
     pub(crate) fn execution_limit(&self) -> Option<Duration> {
         Some(self.execution_timeout).filter(|limit| *limit < FOREVER)
     }
 
-    /// The limit on executions that others wait for, if it is finite.
+    /// Returns the limit on executions that others wait for, if it is finite.
     pub(crate) fn shared_execution_limit(&self) -> Option<Duration> {
         Some(self.shared_execution_timeout).filter(|limit| *limit < FOREVER)
     }

@@ -44,20 +44,20 @@ impl LocalSession {
         &self.session
     }
 
-    /// The versions agreed upon.
+    /// Returns the versions agreed upon.
     #[must_use]
     pub fn agreement(&self) -> Agreement {
         self.session.agreement
     }
 
-    /// The answer to a request. One that needs a host buffer waits for it.
+    /// Returns the answer to a request. One that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
         self.begin(request).await
     }
 
-    /// The answer to a request, which is taken up at once, and whose answer may be waited for
-    /// beside those of others: one that asks for the next call of a function has it when a program
-    /// calls that, maybe one whose answer is waited for as well.
+    /// Returns the answer to a request, which is taken up at once, and whose answer may be waited
+    /// for beside those of others: one that asks for the next call of a function has it when a
+    /// program calls that, maybe one whose answer is waited for as well.
     pub fn begin(
         &mut self,
         request: IfrtRequest,
@@ -75,7 +75,7 @@ impl LocalSession {
         }
     }
 
-    /// The answer to the bytes of a request.
+    /// Returns the answer to the bytes of a request.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if they are none.
@@ -100,7 +100,7 @@ impl LocalSession {
         Ok(())
     }
 
-    /// The bytes of a host buffer.
+    /// Returns the bytes of a host buffer.
     ///
     /// # Errors
     /// NOT_FOUND.

@@ -29,17 +29,17 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A client at this address that has proved nothing.
+    /// Returns a client at this address that has proved nothing.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self { certificate: None, token: None, late: false, address: canonical(address) }
     }
 
-    /// The program that the server is a part of.
+    /// Returns the program that the server is a part of.
     pub(crate) fn own() -> Self {
         Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
-    /// True if a call of `caller` may reach a session of this identity.
+    /// Returns true if a call of `caller` may reach a session of this identity.
     pub(crate) fn admits(&self, caller: &Self) -> bool {
         if self.certificate != caller.certificate {
             return false;
@@ -88,8 +88,8 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// One address for all that a single machine can choose between: both loopbacks, both forms of
-/// IPv4, and the addresses of an IPv6 network.
+/// Returns one address for all that a single machine can choose between: both loopbacks, both forms
+/// of IPv4, and the addresses of an IPv6 network.
 fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(Ipv6Addr::LOCALHOST) => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -126,7 +126,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The peer that a client is.
+    /// Returns the peer that a client is.
     pub(crate) fn of(&self, identity: &Identity, limits: &Limits) -> Arc<Peer> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = known.get(&identity.key()).and_then(Weak::upgrade) {

@@ -14,13 +14,13 @@ const OF_XLA: &str = "tf_";
 pub(crate) struct Thread(i32);
 
 impl Thread {
-    /// The thread that asks, where the system tells.
+    /// Returns the thread that asks, where the system tells.
     pub(crate) fn own() -> Option<Self> {
         let path = std::fs::read_link("/proc/thread-self").ok()?;
         path.file_name()?.to_str()?.parse().ok().map(Self)
     }
 
-    /// The threads that a plug-in of XLA has started so far, where the system tells.
+    /// Returns the threads that a plug-in of XLA has started so far, where the system tells.
     pub(crate) fn of_plugins() -> Vec<Self> {
         #[cfg(target_os = "linux")]
         {

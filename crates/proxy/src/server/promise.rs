@@ -17,23 +17,23 @@ pub(crate) struct Promised<T>(watch::Receiver<State<T>>);
 pub(crate) struct Promise<T>(watch::Sender<State<T>>);
 
 impl<T: Clone> Promised<T> {
-    /// A value that is to come.
+    /// Returns a value that is to come.
     pub(crate) fn coming() -> (Promise<T>, Self) {
         let (sender, receiver) = watch::channel(None);
         (Promise(sender), Self(receiver))
     }
 
-    /// A value that is there, or has failed.
+    /// Returns a value that is there, or has failed.
     pub(crate) fn known(result: Result<T, Status>) -> Self {
         Self(watch::channel(Some(result)).1)
     }
 
-    /// The value, or why it will never be there; `None` if it has not arrived.
+    /// Returns the value, or why it will never be there; `None` if it has not arrived.
     pub(crate) fn now(&self) -> Option<Result<T, Status>> {
         self.0.borrow().clone()
     }
 
-    /// The value, once it is there.
+    /// Returns the value, once it is there.
     ///
     /// # Errors
     /// Why it will never be there.

@@ -47,7 +47,7 @@ impl Registry {
         Arc::new(Self { context, ranges, access, peers, state, transfer_directory, open, ended })
     }
 
-    /// The open sessions, by their ids.
+    /// Returns the open sessions, by their ids.
     pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<u64, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +98,7 @@ impl Registry {
         Ok(session)
     }
 
-    /// A session of the client that makes a call.
+    /// Returns a session of the client that makes a call.
     ///
     /// # Errors
     /// NOT_FOUND, the same for no session as for another one's.
@@ -109,7 +109,7 @@ impl Registry {
             .ok_or_else(|| status!(NotFound, "there is no session {id}; it never was, or is over"))
     }
 
-    /// The program that the server is a part of, as a client.
+    /// Returns the program that the server is a part of, as a client.
     pub(crate) fn own_caller(&self) -> Caller {
         let identity = Identity::own();
         let peer = self.peers.of(&identity, &self.context.limits);

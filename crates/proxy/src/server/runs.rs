@@ -157,7 +157,7 @@ impl State {
         Next::Begun(is_behind)
     }
 
-    /// Number of times that programs of a peer were given up.
+    /// Returns the number of times that programs of a peer were given up.
     fn times(&self, peer: u64) -> usize {
         self.given_up.iter().filter(|other| other.number == peer).count()
     }
@@ -263,12 +263,12 @@ fn refused() -> Status {
 }
 
 impl Run {
-    /// The generation of devices on which it runs.
+    /// Returns the generation of devices on which it runs.
     pub(crate) const fn generation(&self) -> usize {
         self.generation
     }
 
-    /// True if it may be given up.
+    /// Returns true if it may be given up.
     pub(crate) const fn is_watched(&self) -> bool {
         self.is_watched
     }
@@ -321,7 +321,7 @@ mod tests {
     const LONG: Option<Duration> = Some(Duration::from_secs(3600));
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
-    /// A peer for each session.
+    /// Returns a peer for each session.
     fn wanted(session: u64, devices: &[usize], may_be_endless: bool) -> Wanted<'_> {
         let budgets = Budgets::of_peer(&Limits::default());
         let peer = Box::leak(Box::new(Arc::new(Peer { number: session, budgets })));

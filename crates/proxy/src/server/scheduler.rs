@@ -92,7 +92,7 @@ impl FairScheduler {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A lane, when it is this one's turn.
+    /// Returns a lane, when it is this one's turn.
     pub(crate) async fn take(self: &Arc<Self>, turn: Turn) -> Lane {
         if self.lock().take_now(turn) {
             return Lane { turns: Arc::clone(self), turn };
@@ -160,7 +160,7 @@ impl State {
 }
 
 impl Lane {
-    /// True if a request waits for a lane.
+    /// Returns true if a request waits for a lane.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.turns.lock().waiting.order.is_empty()
     }

@@ -43,7 +43,7 @@ impl Server {
         self.registry.context.gauges.read()
     }
 
-    /// Supported protocol and format versions.
+    /// Returns the supported protocol and format versions.
     #[must_use]
     pub fn ranges(&self) -> Ranges {
         self.registry.ranges
@@ -113,7 +113,7 @@ impl Server {
         self.registry.state.abandon();
     }
 
-    /// Longest time that [`serve`](Self::serve) may go on after its `shutdown` is done.
+    /// Returns the longest time that [`serve`](Self::serve) may go on after its `shutdown` is done.
     #[must_use]
     pub fn stop_limit(&self) -> Duration {
         let limits = &self.registry.context.limits;

@@ -23,14 +23,14 @@ impl Default for BfcOptions {
 }
 
 impl BfcOptions {
-    /// No limit; it grows from a region of 1 MiB.
+    /// Creates no limit; it grows from a region of 1 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With at most that many bytes asked of the device; without a limit, as many as the device
-    /// has.
+    /// Sets the largest number of bytes to ask of the device; without a limit, as many as the
+    /// device has.
     #[must_use]
     pub fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = Some(bytes);
@@ -45,7 +45,7 @@ impl BfcOptions {
         self
     }
 
-    /// With a first region of that many bytes, where it grows.
+    /// Sets the number of bytes of the first region, where it grows.
     #[must_use]
     pub fn with_first_region(mut self, bytes: u64) -> Self {
         self.first_region = bytes;
@@ -125,7 +125,8 @@ impl Drop for TakenChunk {
 }
 
 impl BfcAllocator {
-    /// An allocator over `device`. Nothing is asked of the device before the first allocation.
+    /// Creates an allocator over `device`. Nothing is asked of the device before the first
+    /// allocation.
     #[must_use]
     pub fn new(device: &Device, options: BfcOptions) -> Self {
         let regions = Regions {
@@ -139,13 +140,13 @@ impl BfcAllocator {
         Self { inner: Arc::new(inner) }
     }
 
-    /// A handle that does not keep it.
+    /// Returns a handle that does not keep it.
     pub(crate) fn downgrade(&self) -> WeakBfcAllocator {
         WeakBfcAllocator { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// An allocator of its own as TensorFlow would make one for the device's platform: growing if
-    /// it forces growth or the device cannot tell how much is free.
+    /// Returns an allocator of its own as TensorFlow would make one for the device's platform:
+    /// growing if it forces growth or the device cannot tell how much is free.
     ///
     /// # Errors
     /// The error that the plug-in reports.
@@ -160,7 +161,7 @@ impl BfcAllocator {
         Ok(Self::new(device, BfcOptions { limit, growth, ..BfcOptions::default() }))
     }
 
-    /// The device whose memory it gives out.
+    /// Returns the device whose memory it gives out.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.device
@@ -211,7 +212,7 @@ impl BfcAllocator {
         bytes
     }
 
-    /// Statistics.
+    /// Returns the statistics.
     #[must_use]
     pub fn stats(&self) -> AllocatorStats {
         let regions = self.inner.regions();

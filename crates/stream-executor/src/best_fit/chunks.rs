@@ -67,7 +67,7 @@ pub(super) struct BestFit {
     large: BTreeSet<(u64, u32, u64, u32)>,
 }
 
-/// The size that is given for a request, or `None` if it is beyond all addresses.
+/// Returns the size that is given for a request, or `None` if it is beyond all addresses.
 pub(super) fn rounded(bytes: u64) -> Option<u64> {
     bytes.max(1).checked_next_multiple_of(GRANULE)
 }
@@ -134,7 +134,7 @@ impl BestFit {
         size
     }
 
-    /// The size of the largest free chunk, in bytes.
+    /// Returns the size of the largest free chunk, in bytes.
     pub(super) fn largest_free(&self) -> u64 {
         if let Some((size, ..)) = self.large.last() {
             return *size;
@@ -199,7 +199,7 @@ impl BestFit {
         self.vacate(right);
     }
 
-    /// The list for a size, if it has one.
+    /// Returns the list for a size, if it has one.
     fn list(size: u64) -> Option<usize> {
         let granules = (size / GRANULE) as usize;
         (granules < LISTS).then_some(granules)
@@ -242,7 +242,7 @@ impl BestFit {
         }
     }
 
-    /// The smallest free chunk of at least `size` bytes.
+    /// Returns the smallest free chunk of at least `size` bytes.
     fn smallest(&self, size: u64) -> Option<u32> {
         if let Some(list) = Self::list(size) {
             let (word, bit) = (list / 64, list % 64);
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     impl BestFit {
-        /// The chunks of a region from its beginning: offset, size, in use.
+        /// Returns the chunks of a region from its beginning: offset, size, in use.
         fn walk(&self, region: u32) -> Vec<(u64, u64, bool)> {
             let mut chunks: Vec<_> = self
                 .chunks

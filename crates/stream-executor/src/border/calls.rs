@@ -169,7 +169,7 @@ impl Calls<'_> {
         Ok(unsafe { function(self.device, stream, Some(callback), argument) } != 0)
     }
 
-    /// The time between a timer's start and stop, in nanoseconds.
+    /// Returns the time between a timer's start and stop, in nanoseconds.
     ///
     /// # Safety
     /// The device is alive and the timer a living one of it.
@@ -277,7 +277,7 @@ impl Calls<'_> {
         Ok(unsafe { function.get()(self.device, stats) } != 0)
     }
 
-    /// The free and the total bytes of the device; `None`: not available.
+    /// Returns the free and the total bytes of the device; `None`: not available.
     ///
     /// # Safety
     /// The device is alive.

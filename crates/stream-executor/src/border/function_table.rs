@@ -32,8 +32,8 @@ macro_rules! functions {
     }};
 }
 
-/// The view of a struct of a layout in a block; an empty one if the layout does not have the
-/// struct.
+/// Returns the view of a struct of a layout in a block; an empty one if the layout does not have
+/// the struct.
 pub(crate) fn view<'a>(
     block: &'a StructMemory,
     layout: &'static Layout,
@@ -65,7 +65,7 @@ pub(crate) struct FunctionTable {
 }
 
 impl FunctionTable {
-    /// The functions of a platform alone: those that it makes are not there yet.
+    /// Returns the functions of a platform alone: those that it makes are not there yet.
     pub(crate) fn of_platform(platform: SP_PlatformFns) -> Self {
         let nothing = StructMemory::new(0);
         let empty = |layout| StructView::new(&nothing, layout, 0);
@@ -80,7 +80,7 @@ impl FunctionTable {
     }
 }
 
-/// The functions of a platform that released layouts have.
+/// Returns the functions of a platform that released layouts have.
 pub(crate) fn platform_functions(view: StructView<'_>) -> SP_PlatformFns {
     functions!(
         view,
@@ -98,7 +98,8 @@ pub(crate) fn platform_functions(view: StructView<'_>) -> SP_PlatformFns {
     )
 }
 
-/// The functions of a platform that RFC #257 has; those for allocators are in no other layout.
+/// Returns the functions of a platform that RFC #257 has; those for allocators are in no other
+/// layout.
 pub(crate) fn rfc_platform_functions(view: StructView<'_>) -> rfc::SP_PlatformFns {
     use serdes_abi::rfc::SP_PlatformFns;
     functions!(
@@ -118,17 +119,17 @@ pub(crate) fn rfc_platform_functions(view: StructView<'_>) -> rfc::SP_PlatformFn
     )
 }
 
-/// The functions of a device.
+/// Returns the functions of a device.
 pub(crate) fn device_functions(view: StructView<'_>) -> SP_DeviceFns {
     functions!(view, SP_DeviceFns { get_numa_node, get_memory_bandwidth, get_gflops })
 }
 
-/// The functions of timers.
+/// Returns the functions of timers.
 pub(crate) fn timer_functions(view: StructView<'_>) -> SP_TimerFns {
     functions!(view, SP_TimerFns { nanoseconds })
 }
 
-/// The functions of an allocator of RFC #257 for the default strategy.
+/// Returns the functions of an allocator of RFC #257 for the default strategy.
 pub(crate) fn allocator_functions(view: StructView<'_>) -> SP_AllocatorFns {
     functions!(
         view,
@@ -145,7 +146,7 @@ pub(crate) fn allocator_functions(view: StructView<'_>) -> SP_AllocatorFns {
     )
 }
 
-/// The functions of an allocator of RFC #257 with a strategy of its own.
+/// Returns the functions of an allocator of RFC #257 with a strategy of its own.
 pub(crate) fn custom_allocator_functions(view: StructView<'_>) -> SP_CustomAllocatorFns {
     functions!(
         view,
@@ -160,7 +161,7 @@ pub(crate) fn custom_allocator_functions(view: StructView<'_>) -> SP_CustomAlloc
     )
 }
 
-/// The functions of an executor.
+/// Returns the functions of an executor.
 pub(crate) fn executor_functions(view: StructView<'_>) -> SP_StreamExecutor {
     functions!(
         view,

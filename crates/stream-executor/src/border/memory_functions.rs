@@ -31,7 +31,7 @@ impl<F: ?Sized> Bound<F> {
         Self(function)
     }
 
-    /// The function.
+    /// Returns the function.
     ///
     /// # Safety
     /// Its arguments are as the C API demands: the device (or platform) is a living one of the

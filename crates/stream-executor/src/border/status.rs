@@ -31,13 +31,13 @@ struct Detail {
 }
 
 impl Status {
-    /// A status that says OK.
+    /// Creates a status that says OK.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self { code: TF_Code::OK, detail: None }
     }
 
-    /// The pointer that a plug-in gets.
+    /// Returns the pointer that a plug-in gets.
     #[inline]
     pub(crate) fn as_mut_ptr(&mut self) -> *mut TF_Status {
         std::ptr::from_mut(self).cast()
@@ -49,13 +49,13 @@ impl Status {
             (code != TF_Code::OK).then(|| Box::new(Detail { message, payloads: Vec::new() }));
     }
 
-    /// True if the status is OK.
+    /// Returns true if the status is OK.
     #[inline]
     pub(crate) fn is_ok(&self) -> bool {
         self.code == TF_Code::OK
     }
 
-    /// The error that a call left in this status.
+    /// Returns the error that a call left in this status.
     #[inline]
     pub(crate) fn into_result(self, call: &'static str) -> Result<(), Error> {
         if self.is_ok() { Ok(()) } else { Err(self.into_error(call)) }
@@ -77,7 +77,7 @@ pub(crate) static FUNCTIONS: StatusFunctions = StatusFunctions {
     message: tf_message,
 };
 
-/// The addresses of our functions, in the order of
+/// Returns the addresses of our functions, in the order of
 /// [`SERVED`](serdes_library_file::status_functions::SERVED).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn served_addresses() -> [usize; 8] {

@@ -53,7 +53,7 @@ pub(crate) fn install() -> Result<(), Error> {
     Ok(())
 }
 
-/// The names and addresses that are served.
+/// Returns the names and addresses that are served.
 fn symbols() -> Vec<(String, usize)> {
     let names =
         PREFIXES.iter().flat_map(|prefix| SERVED.iter().map(move |name| format!("{prefix}{name}")));
@@ -82,7 +82,8 @@ fn open(image: &[u8]) -> io::Result<Library> {
     unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(io::Error::other)
 }
 
-/// The shared object: header, program headers, hash table, symbols, strings, dynamic section.
+/// Returns the shared object: header, program headers, hash table, symbols, strings, dynamic
+/// section.
 fn image(symbols: &[(String, usize)]) -> Vec<u8> {
     let count = symbols.len() + 1;
     let hash_at = HEADER + 3 * PROGRAM_HEADER;

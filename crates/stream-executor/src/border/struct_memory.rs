@@ -34,7 +34,7 @@ impl StructMemory {
         Err(_) => panic!("the size and alignment of a block are a valid layout"),
     };
 
-    /// A zeroed block whose `struct_size`, the first eight bytes, is `struct_size`.
+    /// Creates a zeroed block whose `struct_size`, the first eight bytes, is `struct_size`.
     pub(crate) fn new(struct_size: usize) -> Self {
         // SAFETY: the layout is not of size zero.
         let start = unsafe { alloc_zeroed(Self::LAYOUT) };
@@ -44,13 +44,13 @@ impl StructMemory {
         block
     }
 
-    /// The pointer that a plug-in gets.
+    /// Returns the pointer that a plug-in gets.
     #[inline]
     pub(crate) fn as_ptr<T>(&self) -> *mut T {
         self.start.as_ptr().cast()
     }
 
-    /// The value at `offset` bytes.
+    /// Returns the value at `offset` bytes.
     pub(crate) fn read<T: Scalar>(&self, offset: usize) -> T {
         assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host reads inside its own block");
         // SAFETY: inside the block by the assert; the block is initialised (zeroed) memory;
@@ -66,12 +66,12 @@ impl StructMemory {
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }
 
-    /// Offset of the first byte from `offset` on that is not zero.
+    /// Returns the offset of the first byte from `offset` on that is not zero.
     pub(crate) fn first_set_from(&self, offset: usize) -> Option<usize> {
         (offset..BLOCK_BYTES).find(|&at| self.read::<u8>(at) != 0)
     }
 
-    /// Size that the struct declares, in bytes.
+    /// Returns the size that the struct declares, in bytes.
     pub(crate) fn struct_size(&self) -> usize {
         self.read(0)
     }
@@ -113,24 +113,24 @@ pub(crate) struct StructView<'a> {
 }
 
 impl<'a> StructView<'a> {
-    /// The struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the layout
-    /// are cut to it.
+    /// Creates the struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the
+    /// layout are cut to it.
     pub(crate) fn new(block: &'a StructMemory, layout: &'static StructLayout, size: usize) -> Self {
         Self { block, layout, size: size.min(layout.size_of) }
     }
 
-    /// The offset of a field that the layout has and that lies inside the struct's size.
+    /// Returns the offset of a field that the layout has and that lies inside the struct's size.
     fn offset(&self, field: &str, bytes: usize) -> Option<usize> {
         let field = self.layout.field(field)?;
         (field.end() <= self.size && field.size == bytes).then_some(field.offset)
     }
 
-    /// The value of a field, if the struct has it.
+    /// Returns the value of a field, if the struct has it.
     pub(crate) fn scalar<T: Scalar>(&self, field: &str) -> Option<T> {
         self.offset(field, size_of::<T>()).map(|offset| self.block.read(offset))
     }
 
-    /// The function in a field, if the struct has it and it is not NULL.
+    /// Returns the function in a field, if the struct has it and it is not NULL.
     ///
     /// # Safety
     /// `F` is the function pointer type that the C API gives the field, or one of the same shape,
@@ -192,7 +192,7 @@ mod tests {
         ],
     );
 
-    /// A struct as a producer of that layout fills it in.
+    /// Returns a struct as a producer of that layout fills it in.
     fn produced(layout: &StructLayout) -> StructMemory {
         let block = StructMemory::new(layout.struct_size);
         block.write(16, 5i32);

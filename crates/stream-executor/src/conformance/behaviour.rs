@@ -25,8 +25,8 @@ pub(super) struct Behaviour {
     pub(super) run: fn(&Plugin) -> Verdict,
 }
 
-/// The first device, whose allocations are calls of the plug-in, also where the host's allocator
-/// would stand between the two.
+/// Returns the first device, whose allocations are calls of the plug-in, also where the host's
+/// allocator would stand between the two.
 pub(super) fn first_device(plugin: &Plugin) -> Result<Device, Failure> {
     Ok(plugin.device(0)?.directly())
 }

@@ -2,7 +2,7 @@
 
 use serdes_library_file::conformance::{Guidance, Row, guidance_among};
 
-/// The guidance on a behaviour; `None` if the suite has none of that name.
+/// Returns the guidance on a behaviour; `None` if the suite has none of that name.
 #[must_use]
 pub fn guidance(behaviour: &str) -> Option<Guidance> {
     guidance_among(ROWS, behaviour)

@@ -67,7 +67,7 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     },
 ];
 
-/// The struct that `allocate` fills in for `bytes` bytes.
+/// Returns the struct that `allocate` fills in for `bytes` bytes.
 fn raw_allocate(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Failure> {
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();

@@ -15,7 +15,7 @@ impl Device {
         Self { strategy: Strategy::Plugin, ..self.clone() }
     }
 
-    /// The index that the plug-in left in the device.
+    /// Returns the index that the plug-in left in the device.
     pub(super) fn written_ordinal(&self) -> i32 {
         let layout = self.plugin.registration.layout.field("SP_Device", "ordinal");
         layout.map_or(self.inner.ordinal, |field| self.inner.filled.read(field.offset))

@@ -5,12 +5,12 @@ use serdes_library_file::conformance::{Conformance, ConformanceOptions, Outcome,
 use super::{behaviour::Behaviour, callbacks, concurrency, copies, memory, registration, streams};
 use crate::plugin::Plugin;
 
-/// The names of all behaviours, in the order in which they are tried.
+/// Returns the names of all behaviours, in the order in which they are tried.
 pub fn behaviours() -> impl Iterator<Item = &'static str> {
     all().map(|behaviour| behaviour.name)
 }
 
-/// Demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
+/// Returns the demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|behaviour| (behaviour.name, behaviour.demand))
 }

@@ -76,7 +76,7 @@ impl EventInner {
         unsafe { self.device.calls().get_event_status(self.handle) }
     }
 
-    /// True if the work before the event is done.
+    /// Returns true if the work before the event is done.
     pub(crate) fn is_done(&self) -> Result<bool, Error> {
         match self.raw_status()? {
             SE_EventStatus::COMPLETE => Ok(true),
@@ -126,7 +126,7 @@ impl Event {
         Arc::clone(&self.inner)
     }
 
-    /// Its state now.
+    /// Returns its state now.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

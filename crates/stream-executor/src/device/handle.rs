@@ -122,7 +122,7 @@ impl Device {
         device
     }
 
-    /// The calls on this device.
+    /// Returns the calls on this device.
     #[inline]
     pub(crate) fn calls(&self) -> Calls<'_> {
         Calls { functions: &self.plugin.registration.functions, device: self.inner.filled.as_ptr() }
@@ -132,24 +132,24 @@ impl Device {
         &self.plugin.registration
     }
 
-    /// True if both are the same device.
+    /// Returns true if both are the same device.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// True if both are devices of the same plug-in.
+    /// Returns true if both are devices of the same plug-in.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.plugin, &other.plugin)
     }
 
-    /// Its index.
+    /// Returns its index.
     #[must_use]
     pub fn ordinal(&self) -> i32 {
         self.inner.ordinal
     }
 
-    /// Description of the device as the plug-in gives it.
+    /// Returns the description of the device as the plug-in gives it.
     #[must_use]
     pub fn description(&self) -> DeviceDescription {
         let registration = &self.plugin.registration;
@@ -192,8 +192,8 @@ impl Device {
         }
     }
 
-    /// The allocator through which [`Self::allocate`] goes, if the platform asks for one; the same
-    /// for every handle of the device.
+    /// Returns the allocator through which [`Self::allocate`] goes, if the platform asks for one;
+    /// the same for every handle of the device.
     ///
     /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is
     /// left, or by [`BfcAllocator::release_unused`]. It grows region by region, whatever
@@ -248,7 +248,8 @@ impl Device {
         }))
     }
 
-    /// Free and total memory of the device; `None` if the plug-in has no numbers at the moment.
+    /// Returns the free and total memory of the device; `None` if the plug-in has no numbers at the
+    /// moment.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

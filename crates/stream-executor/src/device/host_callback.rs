@@ -39,7 +39,7 @@ impl HostCallback {
         drop(function);
     }
 
-    /// True if it has run.
+    /// Returns true if it has run.
     #[must_use]
     pub fn has_run(&self) -> bool {
         self.record.run().runs > 0

@@ -129,14 +129,14 @@ impl HostMemory {
         Ok(Self { inner: Arc::new(HostAllocation { start, bytes, source }) })
     }
 
-    /// Memory of no bytes; no allocator is asked for it.
+    /// Returns the memory of no bytes; no allocator is asked for it.
     fn nothing() -> Self {
         let allocation =
             HostAllocation { start: NonNull::dangling(), bytes: 0, source: HostMemorySource::Host };
         Self { inner: Arc::new(allocation) }
     }
 
-    /// True if the plug-in allocated it, so that copies need no intermediate buffer.
+    /// Returns true if the plug-in allocated it, so that copies need no intermediate buffer.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         !matches!(self.inner.source, HostMemorySource::Host)

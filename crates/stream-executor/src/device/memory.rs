@@ -11,7 +11,7 @@ use serdes_abi::SP_DeviceMemoryBase;
 use super::handle::{Device, Strategy};
 use crate::{best_fit::TakenChunk, border::StructMemory, error::Error};
 
-/// A number of bytes as a size on the host.
+/// Returns a number of bytes as a size on the host.
 pub(crate) fn host_size(bytes: u64) -> Result<usize, Error> {
     usize::try_from(bytes).map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })
 }
@@ -103,14 +103,14 @@ impl DeviceMemory {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A part of a region of an allocator.
+    /// Returns a part of a region of an allocator.
     pub(crate) fn of_chunk(base: SP_DeviceMemoryBase, chunk: TakenChunk) -> Self {
         Self {
             inner: Arc::new(DeviceAllocation { base, source: DeviceMemorySource::BestFit(chunk) }),
         }
     }
 
-    /// The description of `bytes` bytes from `offset` on, which lie inside this memory.
+    /// Returns the description of `bytes` bytes from `offset` on, which lie inside this memory.
     pub(crate) fn base_of_part(&self, offset: u64, bytes: u64) -> SP_DeviceMemoryBase {
         let base = self.inner.base;
         // Inside of an allocation that fits into the address space, so that the offset does.
@@ -118,20 +118,20 @@ impl DeviceMemory {
         SP_DeviceMemoryBase { opaque, size: bytes, ..base }
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.inner.base.size
     }
 
-    /// The device that it is on.
+    /// Returns the device that it is on.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.inner.device()
     }
 
-    /// The number that stands for its first byte on the device; it may not be an address of this
-    /// process.
+    /// Returns the number that stands for its first byte on the device; it may not be an address of
+    /// this process.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.inner.base.opaque as u64
@@ -158,7 +158,7 @@ impl DeviceMemory {
         self.checked_part(offset, bytes)
     }
 
-    /// As [`Self::part`], on any device of the same plug-in.
+    /// Like [`Self::part`], on any device of the same plug-in.
     #[inline]
     pub(crate) fn part_beside(
         &self,

@@ -48,7 +48,7 @@ impl Stream {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The device that it is on.
+    /// Returns the device that it is on.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.device
@@ -361,7 +361,7 @@ impl Stream {
         self.inner.synchronize()
     }
 
-    /// The stream's status as the plug-in gives it, without waiting.
+    /// Returns the stream's status as the plug-in gives it, without waiting.
     ///
     /// # Errors
     /// The error that the stream is in.
@@ -369,8 +369,8 @@ impl Stream {
         self.inner.status()
     }
 
-    /// True if the stream has had no error yet: no call on it failed, no callback was refused, and
-    /// the plug-in reports no error.
+    /// Returns true if the stream has had no error yet: no call on it failed, no callback was
+    /// refused, and the plug-in reports no error.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.inner.status().is_ok() && !self.inner.has_failed()

@@ -67,7 +67,7 @@ impl StreamInner {
         Self { device, handle, work: Mutex::default(), failed: AtomicBool::new(false) }
     }
 
-    /// True if a call on the stream failed.
+    /// Returns true if a call on the stream failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl StreamInner {
         self.status()
     }
 
-    /// The stream's status as the plug-in gives it.
+    /// Returns the stream's status as the plug-in gives it.
     #[inline]
     pub(crate) fn status(&self) -> Result<(), Error> {
         // SAFETY: device and stream are alive.
@@ -189,8 +189,8 @@ impl StreamInner {
             || self.has_failed_to_the_end()
     }
 
-    /// True if an event behind the work is reached or fails within the limit: then the work is
-    /// over, too.
+    /// Returns true if an event behind the work is reached or fails within the limit: then the work
+    /// is over, too.
     fn has_failed_to_the_end(&self) -> bool {
         let Ok(event) = EventInner::create(&self.device) else { return false };
         // SAFETY: device, stream and event are alive; the event is dropped only when it has come.

@@ -71,8 +71,8 @@ impl Timer {
         Arc::clone(&self.inner)
     }
 
-    /// The time between its start and its stop, in nanoseconds; meaningful once the stream has done
-    /// both.
+    /// Returns the time between its start and its stop, in nanoseconds; meaningful once the stream
+    /// has done both.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -81,7 +81,7 @@ impl Timer {
         unsafe { self.inner.device.calls().nanoseconds(self.inner.handle) }
     }
 
-    /// The time between its start and its stop, in whole microseconds.
+    /// Returns the time between its start and its stop, in whole microseconds.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

@@ -28,7 +28,7 @@ impl Transfer {
         Self { stream, event, number, host }
     }
 
-    /// True if it is done.
+    /// Returns true if it is done.
     ///
     /// # Errors
     /// [`Error::EventFailed`] if it failed.

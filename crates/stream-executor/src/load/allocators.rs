@@ -50,8 +50,8 @@ macro_rules! bind {
     };
 }
 
-/// The executor's functions; those for unified memory only where the platform says that they are
-/// worth something.
+/// Returns the executor's functions; those for unified memory only where the platform says that
+/// they are worth something.
 pub(super) fn executor_memory(executor: &SP_StreamExecutor, unified: bool) -> MemoryFunctions {
     let unified = unified.then(|| {
         Pair::new(
@@ -117,7 +117,7 @@ pub(super) fn rfc_allocator(
     }
 }
 
-/// The view of a struct as long as it says it is.
+/// Returns the view of a struct as long as it says it is.
 fn view<'a>(memory: &'a StructMemory, layout: &'static StructLayout) -> StructView<'a> {
     StructView::new(memory, layout, memory.struct_size())
 }

@@ -22,7 +22,7 @@ pub enum LayoutChoice {
 }
 
 impl LayoutChoice {
-    /// The layout of that name, such as `tensorflow-2.14` or `rfc-257`.
+    /// Returns the layout of that name, such as `tensorflow-2.14` or `rfc-257`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is none.
@@ -59,7 +59,7 @@ pub(crate) enum Detected {
     },
 }
 
-/// The layout by SP_Platform and SP_PlatformFns as `SE_InitPlugin` left them.
+/// Returns the layout by SP_Platform and SP_PlatformFns as `SE_InitPlugin` left them.
 ///
 /// `preset` says whether the sizes can be those that the host put there itself (35 and 88); where
 /// they cannot, both were written.
@@ -114,8 +114,8 @@ pub(crate) fn platform(
     }
 }
 
-/// The released layout by the size of SP_StreamExecutor, given that of SP_Platform; `None` if no
-/// known header has that size.
+/// Returns the released layout by the size of SP_StreamExecutor, given that of SP_Platform; `None`
+/// if no known header has that size.
 pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'static Layout> {
     let before_mem_zero = 256;
     match executor_size {
@@ -127,14 +127,15 @@ pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'s
     }
 }
 
-/// True if an executor of 264 bytes has functions beyond them: then it is of a newer header,
-/// whatever its size says, and the slot where 264-byte headers have host_callback is mem_zero.
+/// Returns true if an executor of 264 bytes has functions beyond them: then it is of a newer
+/// header, whatever its size says, and the slot where 264-byte headers have host_callback is
+/// mem_zero.
 pub(crate) fn is_longer_than_264_bytes(executor: &StructMemory) -> bool {
     (264..=280).step_by(8).any(|offset| executor.read::<usize>(offset) >= LOWEST_ADDRESS)
 }
 
-/// True if an executor whose size was left at 288 holds a function where 264-byte headers have
-/// host_callback, and nothing behind it.
+/// Returns true if an executor whose size was left at 288 holds a function where 264-byte headers
+/// have host_callback, and nothing behind it.
 pub(crate) fn looks_like_264_bytes(executor: &StructMemory) -> bool {
     executor.read::<usize>(256) != 0
         && (264..=280).step_by(8).all(|offset| executor.read::<usize>(offset) == 0)

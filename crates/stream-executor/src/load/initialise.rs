@@ -127,8 +127,8 @@ pub(super) fn initialise(
     Some((initialised, layout))
 }
 
-/// The layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves when it is
-/// asked again.
+/// Returns the layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves
+/// when it is asked again.
 fn detect_layout(
     entry: InitPlugin<'_>,
     mut initialised: Initialised,

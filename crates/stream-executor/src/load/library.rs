@@ -154,7 +154,7 @@ mod system {
         }
     }
 
-    /// Remedy for a message of the dynamic loader.
+    /// Returns the remedy for a message of the dynamic loader.
     fn remedy(said: &str) -> &'static str {
         if said.contains("static TLS block") {
             "its thread-local variables need room that is set apart when a program starts: start this one with GLIBC_TUNABLES=glibc.rtld.optional_static_tls=BYTES, or with the plug-in in LD_PRELOAD"
@@ -163,7 +163,7 @@ mod system {
         }
     }
 
-    /// Message of the dynamic loader, without the wrapper's prefix.
+    /// Returns the message of the dynamic loader, without the wrapper's prefix.
     fn source(error: &libloading::Error) -> String {
         std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
     }

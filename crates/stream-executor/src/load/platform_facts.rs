@@ -74,7 +74,7 @@ const RFC_NAMES: Names = Names {
     },
 };
 
-/// A name in SP_Platform, checked against the pattern for it.
+/// Returns a name in SP_Platform, checked against the pattern for it.
 fn registered_name(
     view: StructView<'_>,
     field: &'static str,
@@ -101,7 +101,7 @@ fn registered_name(
     Some(name)
 }
 
-/// The string at `pointer`, cut after `longest` bytes; `None` for NULL.
+/// Returns the string at `pointer`, cut after `longest` bytes; `None` for NULL.
 ///
 /// # Safety
 /// `pointer` is NULL or points to a NUL-terminated string.

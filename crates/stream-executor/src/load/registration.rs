@@ -108,7 +108,7 @@ impl Registration {
         report.accepted().then_some(registration)
     }
 
-    /// The platform, for calls of its functions.
+    /// Returns the platform, for calls of its functions.
     pub(crate) fn platform(&self) -> *const SP_Platform {
         self.platform.as_ptr::<SP_Platform>().cast_const()
     }

@@ -297,7 +297,8 @@ mod tests {
         rfc_platform_functions,
     };
 
-    /// True for functions with a rule; a platform may have any or none of the RFC's allocators.
+    /// Returns true for functions with a rule; a platform may have any or none of the RFC's
+    /// allocators.
     fn has_a_rule(field: &FieldLayout) -> bool {
         field.is_function() && !field.name.ends_with("_allocator")
     }

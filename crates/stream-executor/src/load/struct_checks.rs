@@ -79,7 +79,7 @@ pub(super) fn refuse_call(error: &StatusError, report: &mut Report) {
     );
 }
 
-/// True if the call succeeded; otherwise the report gets its error.
+/// Returns true if the call succeeded; otherwise the report gets its error.
 pub(super) fn succeeded(status: Status, call: &'static str, report: &mut Report) -> bool {
     match status.into_result(call) {
         Err(Error::Status(error)) => {

@@ -63,7 +63,7 @@ pub struct UnknownTensorFlowRelease {
 }
 
 impl UnknownTensorFlowRelease {
-    /// The kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, by the action that it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -86,8 +86,8 @@ pub struct TensorFlowFit {
 }
 
 impl TensorFlowRelease {
-    /// A release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, or `latest`: patches of a release export
-    /// the same.
+    /// Returns a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, or `latest`: patches of a release
+    /// export the same.
     ///
     /// # Errors
     /// [`UnknownTensorFlowRelease`] for a release before 2.12, after 2.21, or none at all.
@@ -104,19 +104,20 @@ impl TensorFlowRelease {
         index.map(|index| Self { index }).ok_or_else(unknown)
     }
 
-    /// Its name, `MAJOR.MINOR`.
+    /// Returns its name, `MAJOR.MINOR`.
     #[must_use]
     pub fn name(self) -> &'static str {
         RELEASES.get(self.index).copied().unwrap_or_default()
     }
 
-    /// True if it exports a C function of this name.
+    /// Returns true if it exports a C function of this name.
     #[must_use]
     pub fn exports(self, symbol: &str) -> bool {
         EXPORTS.get(symbol).is_some_and(|(first, last)| (*first..=*last).contains(&self.index))
     }
 
-    /// The first and the last of the known releases that export a function; `None` if none does.
+    /// Returns the first and the last of the known releases that export a function; `None` if none
+    /// does.
     #[must_use]
     pub fn exporters_of(symbol: &str) -> Option<(&'static str, &'static str)> {
         let (first, last) = EXPORTS.get(symbol)?;
@@ -137,7 +138,7 @@ impl TensorFlowRelease {
     }
 }
 
-/// True for a mangled C++ name in one of TensorFlow's namespaces.
+/// Returns true for a mangled C++ name in one of TensorFlow's namespaces.
 fn is_of_its_cpp(symbol: &str) -> bool {
     const NAMESPACES: [&str; 4] = ["10tensorflow", "15stream_executor", "3tsl", "3xla"];
     symbol.starts_with("_Z") && NAMESPACES.iter().any(|name| symbol.contains(name))

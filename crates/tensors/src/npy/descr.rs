@@ -45,14 +45,14 @@ impl Element {
     }
 }
 
-/// Element type of a header's type; `None` if it is none of NumPy's, nor of those that JAX adds to
-/// them.
+/// Returns the element type of a header's type; `None` if it is none of NumPy's, nor of those that
+/// JAX adds to them.
 pub(super) fn element(descr: &Literal) -> Option<Element> {
     // Of elements that are several each NumPy counts more than the shape says.
     field(descr).filter(|element| element.elements == 1 || element.is_pickled)
 }
 
-/// Element type of a structured type's field.
+/// Returns the element type of a structured type's field.
 fn field(descr: &Literal) -> Option<Element> {
     match descr {
         Literal::Text(text) => of_text(text),
@@ -65,7 +65,7 @@ fn field(descr: &Literal) -> Option<Element> {
     }
 }
 
-/// The number of elements in a field that is an array.
+/// Returns the number of elements in a field that is an array.
 fn count(shape: &Literal) -> Option<u64> {
     let extent = |literal: &Literal| match literal {
         Literal::Int(Some(extent)) => u64::try_from(*extent).ok(),
@@ -186,7 +186,7 @@ fn of_other(text: &str, code: &str, order: Option<char>) -> Option<Element> {
     is_unit(unit?).then(|| sized(8))
 }
 
-/// True if the unit of a date, in brackets behind a number, is one of NumPy's.
+/// Returns true if the unit of a date, in brackets behind a number, is one of NumPy's.
 fn is_unit(text: &str) -> bool {
     const UNITS: [&str; 14] =
         ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
@@ -201,7 +201,7 @@ fn is_unit(text: &str) -> bool {
     UNITS.contains(&unit) && (number.is_empty() || plain(number).is_some())
 }
 
-/// A number of digits alone.
+/// Returns a number of digits alone.
 fn plain(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -222,7 +222,7 @@ fn of_list(text: &str) -> Option<Element> {
     Some(Element::structured(bytes, is_pickled))
 }
 
-/// The first type of such a list, and what stands behind the comma that ends it.
+/// Returns the first type of such a list, and what stands behind the comma that ends it.
 fn item(text: &str) -> Option<(Element, Option<&str>)> {
     let (number, rest) = match text.strip_prefix('(') {
         Some(inside) => {
@@ -250,7 +250,7 @@ fn item(text: &str) -> Option<(Element, Option<&str>)> {
     Some((repeated(&of_text(code)?, number)?, behind))
 }
 
-/// True if the type is a list of several, or begins with a repeat count.
+/// Returns true if the type is a list of several, or begins with a repeat count.
 fn is_of_list(text: &str) -> bool {
     text.contains(',') || text.starts_with(|c: char| c == '(' || c.is_ascii_digit())
 }

@@ -147,14 +147,15 @@ fn parse(text: &str, version: u8, data_offset: u64) -> Option<NpyHeader> {
     })
 }
 
-/// True if an array of these extents has addresses for its elements. NumPy passes over zeros there.
+/// Returns true if an array of these extents has addresses for its elements. NumPy passes over
+/// zeros there.
 fn is_addressable(extents: &[i64], item_bytes: Option<u64>) -> bool {
     let Some(item) = item_bytes.and_then(|bytes| i64::try_from(bytes).ok()) else { return true };
     let mut extents = extents.iter().filter(|extent| **extent != 0);
     item == 0 || extents.try_fold(item, |bytes, extent| bytes.checked_mul(*extent)).is_some()
 }
 
-/// The extents in a tuple of whole numbers.
+/// Returns the extents in a tuple of whole numbers.
 fn extents(shape: &Literal) -> Option<Vec<i64>> {
     let Literal::Tuple(extents) = shape else { return None };
     // Work on an array goes through its dimensions for every few elements.

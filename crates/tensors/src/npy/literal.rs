@@ -26,9 +26,9 @@ pub(super) enum Literal {
     Other,
 }
 
-/// The literal that a text is, as `ast.literal_eval` takes it, but for numbers that are not whole
-/// and for sets, which no header has. `python2` also takes numbers of Python 2, which have an `L`
-/// behind them, as NumPy does in the old versions of the format.
+/// Returns the literal that a text is, as `ast.literal_eval` takes it, but for numbers that are not
+/// whole and for sets, which no header has. `python2` also takes numbers of Python 2, which have an
+/// `L` behind them, as NumPy does in the old versions of the format.
 pub(super) fn parse(text: &str, python2: bool) -> Option<Literal> {
     if text.contains('\0') {
         return None;
@@ -128,7 +128,7 @@ impl<'t> Parser<'t> {
         self.rest.starts_with(end)
     }
 
-    /// A tuple, or a value in parentheses.
+    /// Returns a tuple, or a value in parentheses.
     fn tuple(&mut self) -> Option<Literal> {
         let (mut items, comma) = self.items(')')?;
         match items.len() {
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
         Some(if are_bytes == Some(true) { Literal::Other } else { Literal::Text(text) })
     }
 
-    /// One string, and whether it is one of bytes.
+    /// Returns one string, and whether it is one of bytes.
     fn string(&mut self) -> Option<(String, bool)> {
         let at = self.rest.find(['\'', '"'])?;
         let (prefix, rest) = self.rest.split_at(at);
@@ -219,7 +219,7 @@ impl<'t> Parser<'t> {
         Some((text, is_bytes))
     }
 
-    /// A whole number, with its sign.
+    /// Returns a whole number, with its sign.
     fn number(&mut self) -> Option<Literal> {
         let is_negative = self.rest.starts_with('-');
         if self.rest.starts_with(['+', '-']) {
@@ -306,7 +306,7 @@ fn escape<'t>(rest: &'t str, text: &mut String) -> Option<&'t str> {
     Some(behind)
 }
 
-/// The digits of a whole number as Python writes it, without underscores, and their base.
+/// Returns the digits of a whole number as Python writes it, without underscores, and their base.
 fn digits_of(word: &str) -> Option<(String, u32)> {
     let (digits, base) = match word.get(..2).map(str::to_ascii_lowercase).as_deref() {
         Some("0x") => (word.get(2..)?, 16),

@@ -69,7 +69,7 @@ pub(in super::super) fn bytes_behind(name: &str, count: u64) -> Option<Refused> 
     (count > 0).then(|| Refused::new(name, reason()))
 }
 
-/// The elements behind a header as a device state holds them.
+/// Returns the elements behind a header as a device state holds them.
 pub(in super::super) fn elements<'a, S: ReadAt + 'a>(
     source: S,
     header: &NpyHeader,

@@ -24,7 +24,7 @@ struct NpySink {
     tensors: Announced,
 }
 
-/// The head of an npy file, byte for byte as NumPy writes it.
+/// Returns the head of an npy file, byte for byte as NumPy writes it.
 pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Error> {
     let descr = match info.dtype {
         DType::Pred => "|b1",

@@ -60,7 +60,7 @@ impl Archive {
         Self { writer: Some(ZipWriter::new(out)), given_up }
     }
 
-    /// The open writer, until the end.
+    /// Returns the open writer, until the end.
     fn writer(&mut self) -> io::Result<&mut ZipWriter<Quiet<BufWriter<File>>>> {
         self.writer.as_mut().ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }

@@ -180,8 +180,8 @@ pub(super) struct Description<'a> {
     pub(super) bytes: u64,
 }
 
-/// The header and the length before it, byte for byte as the reference implementation writes it
-/// for tensors in this order; `None` if an offset does not fit.
+/// Returns the header and the length before it, byte for byte as the reference implementation
+/// writes it for tensors in this order; `None` if an offset does not fit.
 pub(super) fn encode(metadata: &Metadata, tensors: &[Description<'_>]) -> Option<Vec<u8>> {
     use serde_json::json;
 

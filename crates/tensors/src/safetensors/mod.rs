@@ -46,7 +46,7 @@ fn from_name(name: &str) -> Option<DType> {
     TYPES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
 }
 
-/// Name of a type and its place in the order of data.
+/// Returns the name of a type and its place in the order of data.
 fn to_name(dtype: DType) -> Option<(&'static str, usize)> {
     let place = TYPES.iter().position(|(_, known)| *known == dtype)?;
     TYPES.get(place).map(|(name, _)| (*name, place))

@@ -96,8 +96,8 @@ fn unknown_type(entry: &Entry) -> String {
     format!("the element type {} is none that the format has", cut(&entry.dtype))
 }
 
-/// The shape of these extents; `None` if they multiply to more than 64 bits hold on the way, which
-/// the reference implementation refuses also before a zero.
+/// Returns the shape of these extents; `None` if they multiply to more than 64 bits hold on the
+/// way, which the reference implementation refuses also before a zero.
 fn shape_of(extents: &[u64]) -> Option<Shape> {
     extents.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))?;
     let dims: Option<Vec<i64>> = extents.iter().map(|extent| i64::try_from(*extent).ok()).collect();
@@ -126,8 +126,8 @@ fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
     Err(Error::corrupt(path, KIND, found, format!("{expected} bytes")))
 }
 
-/// The header of a file of `size` bytes, where the data behind it begins, and the number of spaces
-/// before the header's object.
+/// Returns the header of a file of `size` bytes, where the data behind it begins, and the number of
+/// spaces before the header's object.
 fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64, usize), Error> {
     let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
     let io = |error| Error::io("read", path, error);

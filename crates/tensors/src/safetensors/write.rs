@@ -71,7 +71,7 @@ pub(in super::super) struct SafetensorsPlan {
 }
 
 impl SafetensorsPlan {
-    /// A plan for the file at a path, which is for messages.
+    /// Creates a plan for the file at a path, which is for messages.
     ///
     /// # Errors
     /// [`Error::Refused`] if the form cannot hold one of the tensors.
@@ -106,7 +106,7 @@ impl SafetensorsPlan {
     }
 }
 
-/// The format's name for the type of a tensor's elements, and its rank.
+/// Returns the format's name for the type of a tensor's elements, and its rank.
 pub(in super::super) fn accept(info: &TensorInfo) -> Result<(&'static str, usize), Error> {
     let Some((dtype, rank)) = to_name(info.dtype) else {
         let instead = match info.dtype {

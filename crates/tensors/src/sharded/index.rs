@@ -22,9 +22,9 @@ const SHARDS: [&str; 3] = ["safetensors", "bin", "pt"];
 /// Bytes of the longest index: there are models of some hundred thousand tensors.
 const LONGEST: u64 = 100_000_000;
 
-/// True if a path is that of an index, by its name: `model.safetensors.index.json`, and with the
-/// name of a variant between any two of its parts but the last, as diffusers and transformers write
-/// it (`model.safetensors.index.fp16.json`).
+/// Returns true if a path is that of an index, by its name: `model.safetensors.index.json`, and
+/// with the name of a variant between any two of its parts but the last, as diffusers and
+/// transformers write it (`model.safetensors.index.fp16.json`).
 #[doc(hidden)]
 pub fn is_index(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -39,8 +39,8 @@ pub fn is_index(path: &Path) -> bool {
         .is_some_and(|(shards, index)| shards < index && parts.len() <= index + 3)
 }
 
-/// True if bytes begin like an index: an object of JSON with an object under `weight_map`. They may
-/// end anywhere behind that key.
+/// Returns true if bytes begin like an index: an object of JSON with an object under `weight_map`.
+/// They may end anywhere behind that key.
 #[doc(hidden)]
 pub fn begins_like_index(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
@@ -110,7 +110,8 @@ impl Index {
         Ok(Self { weights, total_size })
     }
 
-    /// The files that are named, in the order of the text, each with the number of its tensors.
+    /// Returns the files that are named, in the order of the text, each with the number of its
+    /// tensors.
     pub(super) fn files(&self) -> Vec<(&str, usize)> {
         let mut numbers = HashMap::new();
         let mut files: Vec<(&str, usize)> = Vec::new();
@@ -125,7 +126,7 @@ impl Index {
     }
 }
 
-/// The paths of the files that the index at a path names; none where it cannot be read.
+/// Returns the paths of the files that the index at a path names; none where it cannot be read.
 #[doc(hidden)]
 pub fn files_of_index(tree: &dyn serdes_files::Tree, path: &Path) -> Vec<std::path::PathBuf> {
     let shown = tree.name(path);
@@ -134,12 +135,12 @@ pub fn files_of_index(tree: &dyn serdes_files::Tree, path: &Path) -> Vec<std::pa
     index.files().iter().map(|(file, _)| path.with_file_name(file)).collect()
 }
 
-/// True if it is the name of a file, and contains no path.
+/// Returns true if it is the name of a file, and contains no path.
 fn is_plain(file: &str) -> bool {
     !file.is_empty() && file != "." && file != ".." && !file.contains(['/', '\\', '\0', ':'])
 }
 
-/// The text of an index.
+/// Returns the text of an index.
 pub(super) fn encode(weights: &BTreeMap<&str, &String>, bytes: u64) -> Vec<u8> {
     let object = serde_json::json!({ "metadata": { "total_size": bytes }, "weight_map": weights });
     let mut text = format!("{object:#}").into_bytes();
@@ -153,7 +154,7 @@ struct Object {
     total_size: Option<u64>,
 }
 
-/// The size of all tensors among what the index says of itself.
+/// Returns the size of all tensors among what the index says of itself.
 fn total_size(metadata: &serde_json::Value) -> Option<u64> {
     let size = metadata.get("total_size")?;
     // Some libraries have written it as a floating-point number.

@@ -20,7 +20,7 @@ pub(in super::super) struct SetNames {
 }
 
 impl SetNames {
-    /// The names of the set at a path.
+    /// Returns the names of the set at a path.
     pub(in super::super) fn of(path: &Path) -> Self {
         let text = |part: Option<&std::ffi::OsStr>| {
             part.unwrap_or_default().to_string_lossy().into_owned()
@@ -28,19 +28,19 @@ impl SetNames {
         Self { target: text(path.file_name()), stem: text(path.file_stem()) }
     }
 
-    /// The name of the index.
+    /// Returns the name of the index.
     pub(in super::super) fn index(&self) -> String {
         format!("{}.index.json", self.target)
     }
 
-    /// The names of `count` files, of a set with this mark or without one.
+    /// Returns the names of `count` files, of a set with this mark or without one.
     pub(super) fn shards(&self, count: usize, mark: Option<&str>) -> Vec<String> {
         let mark = mark.map(|mark| format!("-{mark}")).unwrap_or_default();
         let name = |number| format!("{}{mark}-{number:05}-of-{count:05}{ENDING}", self.stem);
         (1..=count).map(name).collect()
     }
 
-    /// True if a name is that of a file of some set of this target, with a mark or without.
+    /// Returns true if a name is that of a file of some set of this target, with a mark or without.
     pub(in super::super) fn has_shard(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix('-'));
         let Some(rest) = rest.and_then(|rest| rest.strip_suffix(ENDING)) else { return false };
@@ -65,7 +65,7 @@ fn number_in(text: &str) -> Option<usize> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// A mark that no other set has.
+/// Returns a mark that no other set has.
 pub(super) fn new_mark() -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!("{:08x}", random >> 32)

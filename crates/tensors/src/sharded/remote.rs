@@ -62,7 +62,7 @@ impl RemoteSet {
         Ok(set)
     }
 
-    /// The path of the index.
+    /// Returns the path of the index.
     pub(in super::super) fn index_path(&self) -> PathBuf {
         self.to.with_file_name(self.names.index())
     }
@@ -93,7 +93,8 @@ impl RemoteSet {
         Ok(())
     }
 
-    /// The files that the indexes beside the set name; `None` if one of them cannot be read.
+    /// Returns the files that the indexes beside the set name; `None` if one of them cannot be
+    /// read.
     fn named(&self) -> Option<HashSet<String>> {
         let mut indexes = Vec::new();
         let list = &mut |name: &str| indexes.extend(names_files(name).then(|| name.to_owned()));

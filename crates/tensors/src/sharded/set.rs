@@ -80,13 +80,13 @@ impl ShardSet {
         set
     }
 
-    /// True if a tensor of a file is the one that a reader of the set gets.
+    /// Returns true if a tensor of a file is the one that a reader of the set gets.
     pub fn is_taken(&self, name: &str, file: usize) -> bool {
         self.places.get(name).is_none_or(|place| *place == file)
     }
 
-    /// The bytes that the tensors take in files: those that share their bytes with another one once,
-    /// and as often as they are named. `None` if that is not known of all of them.
+    /// Returns the bytes that the tensors take in files: those that share their bytes with another
+    /// one once, and as often as they are named. `None` if that is not known of all of them.
     pub fn sizes(&self) -> Option<(u64, u64)> {
         let (mut once, mut each) = (0_u64, 0_u64);
         for (number, file) in self.files.iter().enumerate() {
@@ -155,7 +155,7 @@ fn missing(error: Error, index: &Path, named: usize) -> Error {
     }
 }
 
-/// The bytes of a tensor in a file that packs elements narrower than a byte.
+/// Returns the bytes of a tensor in a file that packs elements narrower than a byte.
 fn file_bytes(info: &TensorInfo) -> u64 {
     match info.dtype.bits() {
         Some(bits @ 1..8) => info.elements().saturating_mul(bits.into()).div_ceil(8),
@@ -163,12 +163,12 @@ fn file_bytes(info: &TensorInfo) -> u64 {
     }
 }
 
-/// A number of tensors in words.
+/// Returns a number of tensors in words.
 pub fn count(tensors: usize) -> String {
     format!("{tensors} tensor{}", if tensors == 1 { "" } else { "s" })
 }
 
-/// The first of some names, and how many there are besides.
+/// Returns the first of some names, and how many there are besides.
 pub fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).map(|name| format!("{name:?}"));
     let shown = shown.collect::<Vec<_>>().join(", ");

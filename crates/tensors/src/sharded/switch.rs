@@ -109,7 +109,7 @@ impl Switch {
         Ok(Old { index: Some(text), shards: shards.into_iter().collect() })
     }
 
-    /// The files of this set's names that an index names.
+    /// Returns the files of this set's names that an index names.
     fn own(&self, index: Index) -> impl Iterator<Item = String> {
         index.weights.into_iter().map(|(_, file)| file).filter(|file| self.names.has_shard(file))
     }
@@ -166,7 +166,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The file with the mode of what it takes the place of.
+    /// Returns the file with the mode of what it takes the place of.
     pub(super) fn modelled(&self, file: Replacement) -> Result<Replacement, Error> {
         let mut models = self.old.shards.iter().chain([&self.names.target]);
         match models.find(|name| self.path(name).is_file()) {
@@ -242,7 +242,8 @@ impl Switch {
         remove_all(doomed.iter().map(|name| self.path(name)))
     }
 
-    /// The files that the indexes in the directory name; `None` if one of them cannot be read.
+    /// Returns the files that the indexes in the directory name; `None` if one of them cannot be
+    /// read.
     fn named(&self) -> Option<HashSet<String>> {
         let mut named = HashSet::new();
         for entry in fs::read_dir(&self.directory).ok()? {
@@ -307,7 +308,7 @@ fn remove_all(paths: impl Iterator<Item = PathBuf>) -> bool {
     left.count() == 0
 }
 
-/// The names in a directory, as far as they can be listed.
+/// Returns the names in a directory, as far as they can be listed.
 fn listed(directory: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())

@@ -42,7 +42,7 @@ impl ShardedTarget {
     }
 }
 
-/// The directory that a path is in.
+/// Returns the directory that a path is in.
 fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
@@ -159,7 +159,7 @@ impl ShardedSink {
         Ok(())
     }
 
-    /// A file in the making; all files of a set are partial files of its target.
+    /// Returns a file in the making; all files of a set are partial files of its target.
     fn new_file(&self) -> Result<Replacement, Error> {
         Ok(match self.written.first() {
             Some(first) => first.another()?,

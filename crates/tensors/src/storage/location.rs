@@ -13,24 +13,24 @@ use serdes_files::{EntryKind, Files, ReadAt};
 ///
 /// Errors of type [`Error`] name the place; those of type [`io::Error`] leave it to the caller.
 pub(super) trait Location {
-    /// The path as messages show it.
+    /// Returns the path as messages show it.
     fn name(&self) -> PathBuf;
 
     /// Opens the file for reading.
     fn open(&self) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// As [`open`](Self::open), without what is known of the file from before.
+    /// Like [`open`](Self::open), without what is known of the file from before.
     fn open_anew(&self) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// The kind of what is there; links are followed.
+    /// Returns the kind of what is there; links are followed.
     fn look(&self) -> io::Result<EntryKind>;
 
-    /// The kind of what is there; links are not followed.
+    /// Returns the kind of what is there; links are not followed.
     fn look_at_entry(&self) -> io::Result<EntryKind> {
         self.look()
     }
 
-    /// The paths of the entries of a directory.
+    /// Returns the paths of the entries of a directory.
     fn list(&self) -> io::Result<Vec<PathBuf>>;
 
     /// Calls `visit` with the name of each entry of a directory.
@@ -64,7 +64,7 @@ pub(super) trait Location {
     /// Begins a part of a state.
     fn create_part(&self, part: Part, options: WriteOptions) -> Result<Writer, Error>;
 
-    /// The parts of a state, to be merged.
+    /// Returns the parts of a state, to be merged.
     fn parts(&self) -> Result<Arc<dyn PartStore>, Error>;
 
     /// Removes a state before its parts.

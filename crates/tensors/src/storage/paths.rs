@@ -31,7 +31,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// The file system alone: no path is an address.
+    /// Returns the file system alone: no path is an address.
     #[must_use]
     pub fn system() -> Self {
         Self::default()
@@ -156,7 +156,7 @@ impl Storage {
         self.locate(directory)?.visit(visit)
     }
 
-    /// The path as it stays if the working directory changes.
+    /// Returns the path as it stays if the working directory changes.
     ///
     /// # Errors
     /// If the system does not tell the working directory.
@@ -167,7 +167,7 @@ impl Storage {
         }
     }
 
-    /// The path of the file system that a path is, or leads to; `None` for other places.
+    /// Returns the path of the file system that a path is, or leads to; `None` for other places.
     ///
     /// # Errors
     /// If it is an address that is wrong.
@@ -191,7 +191,7 @@ impl Storage {
         Ok(remote.unwrap_or_else(|| Box::new(SystemPath(Cow::Borrowed(path)))))
     }
 
-    /// The location of a path, for an action that an error names.
+    /// Returns the location of a path, for an action that an error names.
     fn resolve<'p>(
         &self,
         action: &'static str,

@@ -31,7 +31,8 @@ const LONGEST_PADDING: u64 = 4096;
 /// Bytes of the longest description of an entry behind its data.
 const DESCRIPTION_BYTES: u64 = 24;
 
-/// An error for a file whose name says that it is a part of a checkpoint of torch.distributed.
+/// Returns an error for a file whose name says that it is a part of a checkpoint of
+/// torch.distributed.
 pub(super) fn refuse_part(path: &Path) -> Result<(), Error> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("distcp")) {
         let reason = "is a part of a checkpoint of torch.distributed, which does not say what its tensors are called; name the folder that it is in, which has .metadata";
@@ -40,7 +41,7 @@ pub(super) fn refuse_part(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// An error for an archive without its end, and for what was saved in place of a file.
+/// Returns an error for an archive without its end, and for what was saved in place of a file.
 pub(super) fn check_end(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     let failed = |error| read_error(path, KIND, error);
     let size = file.size().map_err(failed)?;
@@ -55,7 +56,7 @@ pub(super) fn check_end(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// An error for a page of HTML, which was saved in place of a file.
+/// Returns an error for a page of HTML, which was saved in place of a file.
 pub(super) fn refuse_page(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     let mut head = [0; 256];
     let head = read_up_to(file, &mut head, 0).map_err(|error| read_error(path, KIND, error))?;
@@ -81,8 +82,8 @@ impl Extent {
     }
 }
 
-/// An error if bytes of an archive lie before its first entry, between two of them, or behind its
-/// end.
+/// Returns an error if bytes of an archive lie before its first entry, between two of them, or
+/// behind its end.
 pub(super) fn check(
     file: &dyn ReadAt,
     path: &Path,
@@ -120,7 +121,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// True if a gap is the description of the entry before it, and zeros.
+/// Returns true if a gap is the description of the entry before it, and zeros.
 fn is_padding(file: &dyn ReadAt, at: u64, length: u64, checksum: u32) -> io::Result<bool> {
     if length > LONGEST_PADDING + DESCRIPTION_BYTES {
         return Ok(false);

@@ -29,7 +29,7 @@ impl TorchError {
         Self::Unsupported(reason.into())
     }
 
-    /// Error about the file at a path.
+    /// Returns the error about the file at a path.
     pub(super) fn of(self, path: &Path) -> Error {
         match self {
             Self::Damaged { found, expected } => Error::corrupt(path, KIND, found, expected),

@@ -78,7 +78,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The tensors, and what else is said of the file: plain values as metadata, where
+    /// Returns the tensors, and what else is said of the file: plain values as metadata, where
     /// `serdes_ml.jax` looks for them.
     pub(super) fn into_parts(self) -> (Vec<Tensor>, Listing) {
         let metadata =
@@ -224,7 +224,7 @@ impl Leaves for Found<'_> {
     }
 }
 
-/// The type of a tensor's elements; why there is none.
+/// Returns the type of a tensor's elements; why there is none.
 fn elements_of(
     values: &Values,
     view: &View,
@@ -264,7 +264,8 @@ fn dimensions(values: &Values, view: &View) -> Option<Vec<Dimension>> {
     }
 }
 
-/// The shape of a tensor; where each byte is a pair of elements, its last extent counts them.
+/// Returns the shape of a tensor; where each byte is a pair of elements, its last extent counts
+/// them.
 fn shape_of(dimensions: &[Dimension], are_pairs: bool) -> Option<Shape> {
     let extents = dimensions.iter().map(|dimension| i64::try_from(dimension.extent).ok());
     let mut extents = extents.collect::<Option<Vec<_>>>()?;

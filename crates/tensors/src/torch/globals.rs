@@ -102,7 +102,7 @@ const TYPES: &[(&str, DType)] = &[
     ("float8_e8m0fnu", DType::F8E8M0FNU),
 ];
 
-/// Meaning of a name of a module.
+/// Returns the meaning of a name of a module.
 pub(super) fn known(module: &str, name: &str) -> Known {
     match (module, name) {
         ("collections", "OrderedDict" | "defaultdict" | "Counter") => Known::Dict,
@@ -132,7 +132,7 @@ pub(super) fn known(module: &str, name: &str) -> Known {
     }
 }
 
-/// Meaning of a name of the module `torch`, unless it is a class of storages.
+/// Returns the meaning of a name of the module `torch`, unless it is a class of storages.
 fn of_torch(name: &str) -> Known {
     match name {
         "Size" => Known::Size,
@@ -151,7 +151,7 @@ fn typed(table: &[(&str, DType)], name: &str) -> Option<Elements> {
     table.iter().find(|(known, _)| *known == name).map(|(_, dtype)| Elements::Typed(*dtype))
 }
 
-/// True if a name of the module `torch` is that of a type of elements, known or not.
+/// Returns true if a name of the module `torch` is that of a type of elements, known or not.
 fn is_element_type(name: &str) -> bool {
     ["float", "bfloat", "int", "uint", "complex", "qint", "quint", "bits"].iter().any(|stem| {
         name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

@@ -41,12 +41,12 @@ impl ValueId {
     /// No value at all.
     pub(super) const MISSING: Self = Self(7);
 
-    /// The value of a kind that is at a place.
+    /// Returns the value of a kind that is at a place.
     pub(super) const fn of(kind: u32, place: u32) -> Self {
         Self(kind << PLACE_BITS | place)
     }
 
-    /// The value of a word that [`word`](Self::word) gave.
+    /// Returns the value of a word that [`word`](Self::word) gave.
     pub(super) const fn of_word(word: u32) -> Self {
         Self(word)
     }

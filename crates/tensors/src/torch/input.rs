@@ -28,17 +28,17 @@ impl<'a> Input<'a> {
         Self { source, position: begin, begin, end, buffer: Vec::new(), taken: 0 }
     }
 
-    /// Position of the next byte in the file.
+    /// Returns the position of the next byte in the file.
     pub(super) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Number of bytes read.
+    /// Returns the number of bytes read.
     pub(super) const fn read(&self) -> u64 {
         self.position - self.begin
     }
 
-    /// An error unless `count` bytes follow, and may be read.
+    /// Returns an error unless `count` bytes follow, and may be read.
     fn check(&self, count: u64) -> Result<(), TorchError> {
         let left = self.end.saturating_sub(self.position);
         if count > left {
@@ -63,7 +63,7 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub(super) fn byte(&mut self) -> Result<u8, TorchError> {
         self.check(1)?;
         if self.taken == self.buffer.len() {
@@ -75,7 +75,7 @@ impl<'a> Input<'a> {
         Ok(byte)
     }
 
-    /// The next bytes, as many as fit the array.
+    /// Returns the next bytes, as many as fit the array.
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], TorchError> {
         let mut array = [0; N];
         for byte in &mut array {
@@ -84,7 +84,8 @@ impl<'a> Input<'a> {
         Ok(array)
     }
 
-    /// The next `count` bytes, of which the file is known to have as many before they are kept.
+    /// Returns the next `count` bytes, of which the file is known to have as many before they are
+    /// kept.
     pub(super) fn bytes(&mut self, count: u64) -> Result<Vec<u8>, TorchError> {
         self.check(count)?;
         let mut bytes = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];
@@ -103,7 +104,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// The next bytes up to the end of a line, without it.
+    /// Returns the next bytes up to the end of a line, without it.
     pub(super) fn line(&mut self) -> Result<Vec<u8>, TorchError> {
         let mut line = Vec::new();
         loop {

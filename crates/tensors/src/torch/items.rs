@@ -44,7 +44,7 @@ impl<'v> Items<'v> {
         };
     }
 
-    /// The first items as an array; `None` unless there are exactly as many.
+    /// Returns the first items as an array; `None` unless there are exactly as many.
     pub(super) fn array<const N: usize>(mut self) -> Option<[ValueId; N]> {
         let mut array = [ValueId::NONE; N];
         for item in &mut array {

@@ -25,7 +25,8 @@ const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0
 /// The number in the second.
 const VERSION: i64 = 1001;
 
-/// True if the first bytes of a file are those of the first pickle, as `torch.save` writes it.
+/// Returns true if the first bytes of a file are those of the first pickle, as `torch.save` writes
+/// it.
 pub(in super::super) fn is_legacy(head: &[u8]) -> bool {
     head.starts_with(b"\x80\x02\x8a\x0al\xfc\x9cF")
 }
@@ -111,7 +112,7 @@ fn storages(
     Ok((storages, position))
 }
 
-/// Bytes of an element of each storage.
+/// Returns the bytes of an element of each storage.
 fn element_sizes(values: &Values) -> Result<HashMap<&str, u64>, TorchError> {
     let mut sizes = HashMap::new();
     for id in values.outside_ids() {
@@ -125,7 +126,7 @@ fn element_sizes(values: &Values) -> Result<HashMap<&str, u64>, TorchError> {
     Ok(sizes)
 }
 
-/// Bytes of an element that has no counterpart: those of quantized tensors.
+/// Returns the number of bytes of an element that has no counterpart: those of quantized tensors.
 fn bytes_of_unknown(name: &str) -> u64 {
     match name.rsplit('.').next() {
         Some("QInt32Storage" | "ComplexHalfStorage") => 4,
@@ -133,7 +134,7 @@ fn bytes_of_unknown(name: &str) -> u64 {
     }
 }
 
-/// An error unless the numbers of the machine that wrote it are little endian.
+/// Returns an error unless the numbers of the machine that wrote it are little endian.
 fn check_byte_order(values: &Values, machine: ValueId) -> Result<(), TorchError> {
     if !matches!(values.get(machine), Value::Dict(_)) {
         return Err(TorchError::damaged("no words of the machine", "its byte order"));

@@ -64,7 +64,7 @@ fn damaged(found: &str, expected: &str) -> TorchError {
 }
 
 impl Machine<'_, '_> {
-    /// The values alone; the memory of the rest is free again.
+    /// Returns the values alone; the memory of the rest is free again.
     fn into_values(mut self) -> Values {
         for words in [&mut self.stack, &mut self.marks, &mut self.memo] {
             words.truncate(0, &mut self.values.budget);
@@ -128,7 +128,7 @@ impl Machine<'_, '_> {
         self.stack.push(value.word(), &mut self.values.budget)
     }
 
-    /// The height below which the stack belongs to what comes behind the last mark.
+    /// Returns the height below which the stack belongs to what comes behind the last mark.
     fn floor(&self) -> usize {
         let last = self.marks.len().checked_sub(1).and_then(|last| self.marks.get(last));
         last.unwrap_or_default() as usize
@@ -146,7 +146,7 @@ impl Machine<'_, '_> {
         Ok(top)
     }
 
-    /// The height of the stack at the last mark, which goes.
+    /// Returns the height of the stack at the last mark, which goes.
     fn mark(&mut self) -> Result<usize, TorchError> {
         let mark = self.marks.pop(&mut self.values.budget);
         mark.map(|mark| mark as usize).ok_or_else(|| damaged("no mark", "a mark before its items"))
@@ -198,7 +198,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// An integer of that many bytes.
+    /// Returns an integer of that many bytes.
     fn long(&mut self, length: u64) -> Result<ValueId, TorchError> {
         if length > LONGEST_INTEGER {
             let found = format!("an integer of {length} bytes");
@@ -214,7 +214,7 @@ impl Machine<'_, '_> {
         self.values.integer(i64::from_le_bytes(word))
     }
 
-    /// A text, or bytes of an older Python that are none.
+    /// Returns a text, or bytes of an older Python that are none.
     fn text(&mut self, operation: u8) -> Result<ValueId, TorchError> {
         let bytes = match operation {
             b'S' | b'V' => self.input.line()?,
@@ -293,13 +293,13 @@ impl Machine<'_, '_> {
         self.push(value)
     }
 
-    /// The height of the stack without its last values, which are behind the last mark.
+    /// Returns the height of the stack without its last values, which are behind the last mark.
     fn below(&self, count: usize) -> Result<usize, TorchError> {
         let from = self.stack.len().checked_sub(count).filter(|from| *from >= self.floor());
         from.ok_or_else(|| damaged("an operation that finds nothing", "values for it"))
     }
 
-    /// An error unless as many keys as values lie behind a height of the stack.
+    /// Returns an error unless as many keys as values lie behind a height of the stack.
     fn check_pairs(&self, from: usize) -> Result<(), TorchError> {
         match self.stack.len().saturating_sub(from) % 2 {
             0 => Ok(()),

@@ -9,7 +9,7 @@ use super::{
 /// Objects that are gone through to the name of a class.
 const MOST_WRAPPERS: usize = 8;
 
-/// Description of a value, for people.
+/// Returns the description of a value, for people.
 pub(super) fn describe(values: &Values, id: ValueId) -> String {
     match values.get(id) {
         Value::Global(_) => format!("the name {}", name_of(values, id)),
@@ -24,7 +24,7 @@ pub(super) fn describe(values: &Values, id: ValueId) -> String {
 /// Letters of a module or a class that are shown.
 const SHOWN: usize = 256;
 
-/// The name of a class or a function, cut to what a message can bear.
+/// Returns the name of a class or a function, cut to what a message can bear.
 pub(super) fn name_of(values: &Values, id: ValueId) -> String {
     let mut id = id;
     // An object that is called is named like what made it.

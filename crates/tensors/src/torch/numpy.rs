@@ -55,7 +55,8 @@ const TYPES: &[(&str, DType, usize)] = &[
     ("c8", DType::C64, 8),
 ];
 
-/// The type that a call of `numpy.dtype` describes; what it is, where it has no counterpart.
+/// Returns the type that a call of `numpy.dtype` describes; what it is, where it has no
+/// counterpart.
 fn element_type(values: &Values, id: ValueId) -> Result<Result<Type, String>, TorchError> {
     let damaged = || TorchError::damaged("an array without a type of elements", "a numpy.dtype");
     let Value::Call { function, arguments } = values.get(id) else { return Err(damaged()) };
@@ -84,7 +85,8 @@ fn element_type(values: &Values, id: ValueId) -> Result<Result<Type, String>, To
     Ok(Err(format!("the type {}", cut(code))))
 }
 
-/// Bytes that an element is turned by, where its byte order is turned: complex numbers are two.
+/// Returns the bytes that an element is turned by, where its byte order is turned: complex numbers
+/// are two.
 fn width(dtype: DType) -> usize {
     let bytes = TYPES.iter().find(|(_, known, _)| *known == dtype).map_or(1, |(.., bytes)| *bytes);
     match dtype {
@@ -93,7 +95,7 @@ fn width(dtype: DType) -> usize {
     }
 }
 
-/// The bytes of a value: bytes, or what protocol 2 writes for them.
+/// Returns the bytes of a value: bytes, or what protocol 2 writes for them.
 fn bytes_of(values: &Values, id: ValueId) -> Result<Option<Vec<u8>>, TorchError> {
     match values.get(id) {
         Value::Bytes(bytes) => Ok(Some(bytes.to_vec())),
@@ -121,7 +123,7 @@ fn bytes_of(values: &Values, id: ValueId) -> Result<Option<Vec<u8>>, TorchError>
     }
 }
 
-/// A scalar out of the arguments type and bytes.
+/// Returns a scalar out of the arguments type and bytes.
 pub(super) fn scalar(values: &Values, arguments: Items<'_>) -> Result<Made, TorchError> {
     let damaged = || TorchError::damaged("a scalar of NumPy's", "its type and its bytes");
     let [of_type, bytes] = arguments.array().ok_or_else(damaged)?;
@@ -151,7 +153,7 @@ pub(super) fn scalar(values: &Values, arguments: Items<'_>) -> Result<Made, Torc
     }
 }
 
-/// A number in JSON; `None` if there are not as many bytes as it has, or it is complex.
+/// Returns a number in JSON; `None` if there are not as many bytes as it has, or it is complex.
 fn plain(dtype: DType, bytes: &[u8]) -> Option<String> {
     let (.., size) = TYPES.iter().find(|(_, known, _)| *known == dtype)?;
     if bytes.len() != *size {
@@ -166,7 +168,7 @@ fn plain(dtype: DType, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// A text of UTF-32, without the NULs behind it.
+/// Returns a text of UTF-32, without the NULs behind it.
 fn utf_32(bytes: &[u8], is_big_endian: bool) -> Option<String> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || words.len() > LONGEST_TEXT {
@@ -182,8 +184,8 @@ fn utf_32(bytes: &[u8], is_big_endian: bool) -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-/// An array out of the arguments class, shape and type of `_reconstruct`, which say nothing, and
-/// the state version, shape, type, order and bytes.
+/// Returns an array out of the arguments class, shape and type of `_reconstruct`, which say
+/// nothing, and the state version, shape, type, order and bytes.
 pub(super) fn array(
     values: &Values,
     mut arguments: Items<'_>,
@@ -202,7 +204,7 @@ pub(super) fn array(
     of_parts(values, shape, of_type, is_fortran, bytes)
 }
 
-/// An array out of the arguments bytes, type, shape and order of `_frombuffer`.
+/// Returns an array out of the arguments bytes, type, shape and order of `_frombuffer`.
 pub(super) fn array_of_buffer(values: &Values, arguments: Items<'_>) -> Result<Made, TorchError> {
     let Some([bytes, of_type, shape, order]) = arguments.array() else {
         return Err(TorchError::damaged("an array of NumPy's", "its bytes, type and shape"));

@@ -17,13 +17,13 @@ const HEAD: usize = 72;
 pub(super) trait Buffer {
     /// A part of it.
     type Part: ?Sized;
-    /// An empty one with room for `bytes` bytes.
+    /// Returns an empty one with room for `bytes` bytes.
     fn with_room(bytes: usize) -> Self;
-    /// Its bytes.
+    /// Returns its bytes.
     fn length(&self) -> usize;
     /// Adds another one at the end.
     fn append(&mut self, other: &Self);
-    /// The bytes of a range; `None` if it does not have them.
+    /// Returns the bytes of a range; `None` if it does not have them.
     fn part(&self, range: Range<usize>) -> Option<&Self::Part>;
 }
 
@@ -110,7 +110,7 @@ impl<B: Buffer> Pool<B> {
         Ok([number(open), number(begin), number(length)])
     }
 
-    /// The value at a place that [`add`](Self::add) gave.
+    /// Returns the value at a place that [`add`](Self::add) gave.
     pub(super) fn get(&self, [buffer, begin, length]: Place) -> Option<&B::Part> {
         let begin = begin as usize;
         self.buffers.get(buffer as usize)?.part(begin..begin.checked_add(length as usize)?)

@@ -88,7 +88,7 @@ impl TorchSource {
         Self::of_parsed(file, path, size, parsed, root)
     }
 
-    /// The tensors and values that were found in a file of `size` bytes.
+    /// Returns the tensors and values that were found in a file of `size` bytes.
     fn of_parsed(
         file: Arc<dyn ReadAt>,
         path: &Path,
@@ -114,7 +114,8 @@ impl TorchSource {
         Ok(Self::of_tensors(file, path, tensors, listing))
     }
 
-    /// The tensors in the order of their bytes, each with the first one that lies where it does.
+    /// Returns the tensors in the order of their bytes, each with the first one that lies where it
+    /// does.
     fn of_tensors(
         file: Arc<dyn ReadAt>,
         path: &Path,
@@ -157,7 +158,7 @@ impl TorchSource {
         source
     }
 
-    /// The tensor that is all of the file, and where its elements lie in it.
+    /// Returns the tensor that is all of the file, and where its elements lie in it.
     pub(super) fn alone(&self) -> Option<(&TensorInfo, &Layout)> {
         match (&*self.listing.tensors, &*self.entries) {
             ([info], [entry]) if self.listing.refused.is_empty() && !entry.data.is_inside() => {
@@ -172,8 +173,8 @@ impl TorchSource {
         found.ok_or_else(|| Error::io("read", &self.path, io::ErrorKind::NotFound.into()))
     }
 
-    /// The stored bytes of a tensor, row by row: those of two elements together where they share
-    /// one.
+    /// Returns the stored bytes of a tensor, row by row: those of two elements together where they
+    /// share one.
     fn stored(&self, info: &TensorInfo, entry: &Entry) -> Result<Box<dyn Read + Send + '_>, Error> {
         let bytes = entry.layout.bytes();
         let checksum = entry.checksum.and_then(|place| self.checksums.get(place));

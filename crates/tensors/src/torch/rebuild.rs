@@ -90,7 +90,7 @@ pub(super) fn made(values: &Values, object: ValueId) -> Result<Made, TorchError>
     Err(TorchError::unsupported("a tensor of it is wrapped again and again"))
 }
 
-/// A device, as PyTorch writes it: `cuda:0`.
+/// Returns a device, as PyTorch writes it: `cuda:0`.
 fn device(values: &Values, mut arguments: Items<'_>) -> Made {
     let kind = arguments.next().and_then(|kind| values.text_of(kind));
     let index = arguments.next().map(|index| values.unsigned(index));
@@ -105,8 +105,8 @@ fn device(values: &Values, mut arguments: Items<'_>) -> Made {
 /// Marks that a tensor may have: PyTorch knows two.
 const MOST_MARKS: usize = 16;
 
-/// A tensor out of the arguments storage, offset, shape, strides, whether it wants gradients,
-/// hooks, and (with the type of elements before it, where they are given) marks.
+/// Returns a tensor out of the arguments storage, offset, shape, strides, whether it wants
+/// gradients, hooks, and (with the type of elements before it, where they are given) marks.
 fn tensor(values: &Values, mut arguments: Items<'_>, has_type: bool) -> Result<View, TorchError> {
     let mut next = || arguments.next();
     let (Some(storage), Some(offset), Some(shape), Some(strides)) =
@@ -142,7 +142,7 @@ fn tensor(values: &Values, mut arguments: Items<'_>, has_type: bool) -> Result<V
     Ok(View { storage, offset, shape, strides, element_type, is_lazy })
 }
 
-/// True if one of the flags of a tensor is set.
+/// Returns true if one of the flags of a tensor is set.
 fn is_marked(values: &Values, mut items: Items<'_>) -> Result<bool, TorchError> {
     let (mut count, mut is_marked) = (0_usize, false);
     while let Some((_, mark)) = items.next().zip(items.next()) {

@@ -39,7 +39,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// True if the elements are contiguous.
+    /// Returns true if the elements are contiguous.
     pub(super) fn is_contiguous(&self) -> bool {
         if self.dimensions.iter().any(|dimension| dimension.extent == 0) {
             return true;
@@ -68,7 +68,7 @@ impl Layout {
         last.checked_add(1)
     }
 
-    /// Bytes of all elements.
+    /// Returns the number of bytes of all elements.
     pub(super) fn bytes(&self) -> u64 {
         let extents = self.dimensions.iter().map(|dimension| dimension.extent);
         extents.fold(self.element, u64::saturating_mul)
@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// The elements of a tensor over a storage of two-byte numbers that count from 0.
+    /// Returns the elements of a tensor over a storage of two-byte numbers that count from 0.
     fn read(dimensions: &[(u64, u64)], step: usize) -> Vec<u16> {
         let dimensions = dimensions.iter().map(|&(extent, stride)| Dimension { extent, stride });
         let layout = Layout { begin: 6, element: 2, dimensions: dimensions.collect() };

@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
         self.attributes_of_dict(id)
     }
 
-    /// The attributes of a dict. `_metadata` is the bookkeeping of each `state_dict()`.
+    /// Returns the attributes of a dict. `_metadata` is the bookkeeping of each `state_dict()`.
     fn attributes_of_dict(&mut self, id: ValueId) -> Result<(), TorchError> {
         match self.values.state(id) {
             Some(state) => self.attributes(state, &["_metadata"]),
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The keys and values of a dict. Of a key that comes twice the last value counts.
+    /// Returns the keys and values of a dict. Of a key that comes twice the last value counts.
     fn entries(&mut self, items: Items<'a>, are_pairs: bool) -> Result<(), TorchError> {
         let begin = self.way.len();
         let mut last: HashMap<(u64, u64), ValueId> = HashMap::new();
@@ -317,7 +317,7 @@ impl<'a> Walk<'a> {
         Ok((false, Some(note)))
     }
 
-    /// A plain value, or a tuple of such, as Python shows it.
+    /// Returns a plain value, or a tuple of such, as Python shows it.
     fn python_text(&self, id: ValueId) -> Option<String> {
         let one = |id| match self.values.get(id) {
             Value::None => Some("None".to_owned()),
@@ -470,7 +470,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A truth or a number in JSON.
+/// Returns a truth or a number in JSON.
 fn plain_in_json(value: Value<'_>) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),

@@ -54,7 +54,7 @@ pub(super) enum Value<'v> {
 }
 
 impl Value<'_> {
-    /// Type of the value, for people, in Python's words.
+    /// Returns the type of the value, for people, in Python's words.
     pub(super) const fn type_name(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -162,13 +162,13 @@ impl Values {
         self.add(kind::BYTES, &place)
     }
 
-    /// An integer beyond 64 bits.
+    /// Returns an integer beyond 64 bits.
     pub(super) fn long(&mut self, bytes: Vec<u8>) -> Result<ValueId, TorchError> {
         let place = self.bytes.add(bytes, &mut self.budget)?;
         self.add(kind::LONG, &place)
     }
 
-    /// A tuple of the values that lie behind the first `from` of a stack.
+    /// Returns a tuple of the values that lie behind the first `from` of a stack.
     pub(super) fn tuple(&mut self, stack: &mut Words, from: usize) -> Result<ValueId, TorchError> {
         let count = stack.len().saturating_sub(from);
         let kind = match count {
@@ -186,12 +186,12 @@ impl Values {
         Ok(tuple)
     }
 
-    /// A list without items.
+    /// Returns a list without items.
     pub(super) fn list(&mut self) -> Result<ValueId, TorchError> {
         self.add(kind::LIST, &[0])
     }
 
-    /// A dict without items.
+    /// Returns a dict without items.
     pub(super) fn dict(&mut self) -> Result<ValueId, TorchError> {
         self.add(kind::DICT, &[0])
     }
@@ -239,7 +239,7 @@ impl Values {
         self.place_of(self.words.len()).map(drop)
     }
 
-    /// A class or a function, by two texts. The same two are the same class.
+    /// Returns a class or a function, by two texts. The same two are the same class.
     pub(super) fn global(&mut self, module: ValueId, name: ValueId) -> Result<ValueId, TorchError> {
         if let Some(place) = self.places.get(&(module, name)) {
             return Ok(ValueId::of(kind::GLOBAL, *place));
@@ -285,22 +285,22 @@ impl Values {
         Ok(())
     }
 
-    /// State that `BUILD` gave to an object.
+    /// Returns the state that `BUILD` gave to an object.
     pub(super) fn state(&self, object: ValueId) -> Option<ValueId> {
         self.states.get(&object).copied()
     }
 
-    /// The memory that is left; no more values can be added then.
+    /// Returns the memory that is left; no more values can be added then.
     pub(super) fn take_budget(&mut self) -> Budget {
         std::mem::take(&mut self.budget)
     }
 
-    /// The ids of everything that lies outside of the pickle, as often as they are named.
+    /// Returns the ids of everything that lies outside of the pickle, as often as they are named.
     pub(super) fn outside_ids(&self) -> impl Iterator<Item = ValueId> {
         (0..self.persistent.len()).filter_map(|at| self.persistent.get(at).map(ValueId::of_word))
     }
 
-    /// A value. Ids are given out by this type alone, so that it is there.
+    /// Returns a value. Ids are given out by this type alone, so that it is there.
     pub(super) fn get(&self, id: ValueId) -> Value<'_> {
         let (words, place) = (&self.words, id.place());
         let word = |number: usize| words.get(place + number).unwrap_or_default();
@@ -342,7 +342,7 @@ impl Values {
         }
     }
 
-    /// The items of a tuple or a list.
+    /// Returns the items of a tuple or a list.
     pub(super) fn items(&self, id: ValueId) -> Option<Items<'_>> {
         match self.get(id) {
             Value::Tuple(items) | Value::List(items) => Some(items),
@@ -350,7 +350,7 @@ impl Values {
         }
     }
 
-    /// An integer that is 0 or more.
+    /// Returns an integer that is 0 or more.
     pub(super) fn unsigned(&self, id: ValueId) -> Option<u64> {
         match self.get(id) {
             Value::Integer(number) => u64::try_from(number).ok(),
@@ -358,7 +358,7 @@ impl Values {
         }
     }
 
-    /// The text of a value that is one.
+    /// Returns the text of a value that is one.
     pub(super) fn text_of(&self, id: ValueId) -> Option<&str> {
         match self.get(id) {
             Value::Text(text) => Some(text),
@@ -366,7 +366,7 @@ impl Values {
         }
     }
 
-    /// Meaning of the class or function that a value names, if it is known.
+    /// Returns the meaning of the class or function that a value names, if it is known.
     pub(super) fn known(&self, id: ValueId) -> Option<Known> {
         match self.get(id) {
             Value::Global(global) => Some(global.known),
@@ -374,14 +374,15 @@ impl Values {
         }
     }
 
-    /// The module and the name of a class or a function.
+    /// Returns the module and the name of a class or a function.
     pub(super) fn names(&self, global: &Global) -> (&str, &str) {
         let text = |id| self.text_of(id).unwrap_or_default();
         (text(global.module), text(global.name))
     }
 
-    /// The value of a key of a dict of few entries whose keys are texts; of several the last one.
-    /// What has more entries is no set of attributes, and might be looked into again and again.
+    /// Returns the value of a key of a dict of few entries whose keys are texts; of several the
+    /// last one. What has more entries is no set of attributes, and might be looked into again and
+    /// again.
     pub(super) fn entry(&self, dict: ValueId, wanted: &str) -> Option<ValueId> {
         let Value::Dict(items) = self.get(dict) else { return None };
         let (mut items, mut found) = (items.take(2 * MOST_ATTRIBUTES), None);

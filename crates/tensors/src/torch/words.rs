@@ -16,12 +16,12 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The number of words.
+    /// Returns the number of words.
     pub(super) const fn len(&self) -> usize {
         self.length
     }
 
-    /// The word at a place.
+    /// Returns the word at a place.
     pub(super) fn get(&self, at: usize) -> Option<u32> {
         if at >= self.length {
             return None;

@@ -29,7 +29,7 @@ const MEMBER_BYTES: usize = 256;
 /// Bytes of an entry that says in which order the bytes of numbers are.
 const LONGEST_WORD: u64 = 16;
 
-/// True if a zip archive is one of PyTorch's, and not of NumPy's.
+/// Returns true if a zip archive is one of PyTorch's, and not of NumPy's.
 pub(in super::super) fn is_archive(file: &Arc<dyn ReadAt>, path: &Path) -> bool {
     archive::members(file, path, KIND, |_| ())
         .is_ok_and(|members| members.iter().any(|member| prefix(&member.name).is_some()))
@@ -104,7 +104,7 @@ fn add_storage(
     Ok(())
 }
 
-/// Position of an entry's bytes, if it exists and is not compressed.
+/// Returns the position of an entry's bytes, if it exists and is not compressed.
 fn stored(
     contents: &HashMap<String, Option<Content>>,
     name: &str,

@@ -22,12 +22,12 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
-    /// All tensors; what cannot be moved is an error.
+    /// Creates all tensors; what cannot be moved is an error.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only tensors whose names one of these patterns matches (`*`, `?`, `[a-z]`).
+    /// Selects only the tensors whose names one of these patterns matches (`*`, `?`, `[a-z]`).
     #[must_use]
     pub fn with_only(mut self, patterns: Vec<String>) -> Self {
         self.only = patterns;
@@ -112,7 +112,8 @@ pub fn convert(
     Ok(ConvertReport { moved, skipped, left_out })
 }
 
-/// The tensors that a target can hold. What it cannot goes to `skipped`, if it may be left out.
+/// Returns the tensors that a target can hold. What it cannot goes to `skipped`, if it may be left
+/// out.
 fn held<'a>(
     tensors: Vec<Planned<'a>>,
     target: &dyn Target,

@@ -18,7 +18,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The offer of a StreamExecutor plug-in.
+    /// Returns the offer of a StreamExecutor plug-in.
     ///
     /// # Errors
     /// The error of [`Plugin::device`] for the first device that does not open.
@@ -28,7 +28,7 @@ impl Offer {
         Ok(Self { free: free.collect::<Result<_, _>>()?, devices, types: None })
     }
 
-    /// The offer of a client of a PJRT plug-in: its version decides about the types.
+    /// Returns the offer of a client of a PJRT plug-in: its version decides about the types.
     ///
     /// # Errors
     /// The error of the plug-in if it cannot list its memory spaces or devices.
@@ -48,7 +48,7 @@ impl Offer {
     }
 }
 
-/// Bytes that are free on a device, if its plug-in says so.
+/// Returns the bytes that are free on a device, if its plug-in says so.
 fn free_of(device: &Device) -> Option<u64> {
     if let Ok(Some(usage)) = device.memory_usage() {
         return u64::try_from(usage.free).ok();
@@ -57,13 +57,14 @@ fn free_of(device: &Device) -> Option<u64> {
     left(stats.bytes_limit?, stats.bytes_in_use)
 }
 
-/// Bytes that are free in a memory space, if its plug-in says so.
+/// Returns the bytes that are free in a memory space, if its plug-in says so.
 fn free_of_space(space: &MemorySpace) -> Option<u64> {
     let stats = space.device().memory_statistics().ok()??;
     left(stats.bytes_limit?, stats.bytes_in_use)
 }
 
-/// Bytes of a limit that are not in use; `None` for numbers that contradict each other.
+/// Returns the number of bytes of a limit that are not in use; `None` for numbers that contradict
+/// each other.
 fn left(limit: i64, in_use: i64) -> Option<u64> {
     u64::try_from(limit.checked_sub(in_use)?).ok()
 }
@@ -82,7 +83,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// True if it has room; `None` if the device is not there, or does not say what it has.
+    /// Returns true if it has room; `None` if the device is not there, or does not say what it has.
     #[must_use]
     pub fn fits(self) -> Option<bool> {
         self.offered.map(|offered| self.needed <= offered)
@@ -130,20 +131,20 @@ impl Fit {
         types.filter(|name| !self.offer.has_type(name)).collect()
     }
 
-    /// True if all types are offered.
+    /// Returns true if all types are offered.
     #[must_use]
     pub fn has_types(&self) -> bool {
         self.missing_types().is_empty()
     }
 
-    /// True if there are as many devices as the state lies over.
+    /// Returns true if there are as many devices as the state lies over.
     #[must_use]
     pub fn has_mesh(&self) -> bool {
         self.needs.devices.len() <= self.offer.devices
     }
 
-    /// False if a device has too little; `None` if one does not say what it has, and none has too
-    /// little.
+    /// Returns false if a device has too little; `None` if one does not say what it has, and none
+    /// has too little.
     #[must_use]
     pub fn has_memory(&self) -> Option<bool> {
         let mut there = self.memory.iter().filter(|one| one.device.is_some());
@@ -153,13 +154,13 @@ impl Fit {
         there.all(|one| one.fits().is_some()).then_some(true)
     }
 
-    /// True if nothing is known that does not fit.
+    /// Returns true if nothing is known that does not fit.
     #[must_use]
     pub fn is_yes(&self) -> bool {
         self.has_types() && self.has_mesh() && self.has_memory() != Some(false)
     }
 
-    /// True if the state does not fit as it was saved, and does as wholes on one device.
+    /// Returns true if the state does not fit as it was saved, and does as wholes on one device.
     #[must_use]
     pub fn fits_one_device_alone(&self) -> bool {
         !self.is_yes() && self.has_types() && self.one.fits() == Some(true)

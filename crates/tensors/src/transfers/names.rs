@@ -8,8 +8,8 @@ use serdes_device_state::{Reader, Tensor, matches_any};
 use super::plan::{check_growth, total};
 use crate::{Error, Metadata, TensorInfo, aliases};
 
-/// The tensors of `state` of which a name matches one of `patterns`, the own or another one that
-/// the metadata tell; all if there is no pattern. In the order of the file.
+/// Returns the tensors of `state` of which a name matches one of `patterns`, the own or another one
+/// that the metadata tell; all if there is no pattern. In the order of the file.
 ///
 /// # Errors
 /// [`serdes_device_state::Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be
@@ -102,7 +102,7 @@ impl OtherNames {
         (Self { names, count }, metadata)
     }
 
-    /// All names of a tensor, its own first.
+    /// Returns all names of a tensor, its own first.
     fn all<'a>(&'a self, tensor: &'a Tensor) -> impl Iterator<Item = &'a str> {
         let others = self.names.get(tensor.name()).into_iter().flatten();
         std::iter::once(tensor.name()).chain(others.map(String::as_str))

@@ -25,7 +25,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// The needs of these tensors, as they were saved.
+    /// Returns the needs of these tensors, as they were saved.
     #[must_use]
     pub fn of(tensors: &[Tensor]) -> Self {
         let mut needs = Self::default();
@@ -58,7 +58,7 @@ impl Needs {
     }
 }
 
-/// The device and the bytes of each shard; `None` if the sharding does not know them.
+/// Returns the device and the bytes of each shard; `None` if the sharding does not know them.
 fn shards(tensor: &Tensor) -> Option<Vec<(DeviceId, u64)>> {
     let spec = tensor.spec();
     let element = u64::from(spec.dtype().unpacked_byte_size()?);

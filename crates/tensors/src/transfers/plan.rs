@@ -70,12 +70,12 @@ pub(super) fn check_growth(stored: u64, written: u64, last: &str) -> Result<(), 
     Err(Error::refused(last, reason))
 }
 
-/// Bytes of all tensors together.
+/// Returns the number of bytes of all tensors together.
 pub(super) fn total<'a>(tensors: impl Iterator<Item = &'a TensorInfo>) -> u64 {
     tensors.fold(0, |total, info| total.saturating_add(info.bytes))
 }
 
-/// Bytes that the sources store, each tensor once.
+/// Returns the bytes that the sources store, each tensor once.
 fn stored(sources: &[Box<dyn Source>]) -> u64 {
     let own = |source: &dyn Source| {
         let infos = source.tensors().iter().enumerate();

@@ -137,7 +137,7 @@ impl Output {
 }
 
 impl<M> Restored<'_, M> {
-    /// Bytes that come back from the device.
+    /// Returns the bytes that come back from the device.
     fn bytes_on_device(&self) -> u64 {
         match self {
             Self::OnDevice(tensor, _) => tensor.bytes(),

@@ -67,8 +67,8 @@ pub fn save<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
-/// As [`save`], into a stream, such as standard output. A stream is not taken back: where the work
-/// fails, it ends early, and no reader takes what is in it for a state.
+/// Like [`save`], into a stream, such as standard output. A stream is not taken back: where the
+/// work fails, it ends early, and no reader takes what is in it for a state.
 ///
 /// # Errors
 /// As [`save`].
@@ -84,7 +84,7 @@ pub fn save_stream<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
-/// As [`save`], into the state that `begin_state` begins: at an address, or as the part of one
+/// Like [`save`], into the state that `begin_state` begins: at an address, or as the part of one
 /// process of several.
 ///
 /// # Errors

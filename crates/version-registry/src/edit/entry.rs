@@ -23,7 +23,7 @@ pub struct NewEntry {
 }
 
 impl NewEntry {
-    /// An entry of the line of this name, from this day on.
+    /// Creates an entry of the line of this name, from this day on.
     pub fn new(line: impl Into<String>, introduced: Date) -> Self {
         Self {
             line: line.into(),
@@ -38,7 +38,7 @@ impl NewEntry {
         }
     }
 
-    /// The formats that change with it.
+    /// Sets the formats that change with it.
     #[must_use]
     pub fn with_formats(mut self, formats: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.formats = formats.into_iter().map(Into::into).collect();
@@ -52,14 +52,14 @@ impl NewEntry {
         self
     }
 
-    /// Another number than the next one: for a line whose numbers are somebody else's.
+    /// Sets another number than the next one: for a line whose numbers are somebody else's.
     #[must_use]
     pub fn with_number(mut self, number: i32) -> Self {
         self.number = Some(number);
         self
     }
 
-    /// The first release that has it.
+    /// Sets the first release that has it.
     #[must_use]
     pub fn with_released_in(mut self, release: impl Into<String>) -> Self {
         self.released_in = Some(release.into());
@@ -73,21 +73,21 @@ impl NewEntry {
         self
     }
 
-    /// The oldest consumer of its data.
+    /// Sets the oldest consumer of its data.
     #[must_use]
     pub fn with_min_consumer(mut self, consumer: i32) -> Self {
         self.min_consumer = Some(consumer);
         self
     }
 
-    /// The release of the line with it: the line's `release` moves to that number.
+    /// Sets the release of the line with it: the line's `release` moves to that number.
     #[must_use]
     pub fn with_release(mut self, release: ReleaseNumber) -> Self {
         self.release = Some(release);
         self
     }
 
-    /// Its number in this line.
+    /// Returns its number in this line.
     pub(super) fn number_in(&self, line: &LineDeclaration) -> Result<i32, EditError> {
         if let Some(number) = self.number {
             return Ok(number);
@@ -104,7 +104,7 @@ impl NewEntry {
         next.ok_or_else(out)
     }
 
-    /// Its text: a `[[line.entry]]` table, rows ended by `\n`.
+    /// Returns its text: a `[[line.entry]]` table, rows ended by `\n`.
     pub(super) fn render(&self, number: i32) -> Result<String, EditError> {
         let summary = match &self.summary {
             Some(summary) => summary.clone(),
@@ -133,7 +133,7 @@ impl NewEntry {
     }
 }
 
-/// An array of texts: in one row, or in several where it is too long for one.
+/// Returns an array of texts: in one row, or in several where it is too long for one.
 fn list(key: &str, items: &[String]) -> String {
     let quoted: Vec<String> = items.iter().map(|item| quoted(item)).collect();
     let row = format!("{key} = [{}]\n", quoted.join(", "));
@@ -157,7 +157,7 @@ fn list(key: &str, items: &[String]) -> String {
     text
 }
 
-/// A text as TOML's basic string.
+/// Returns a text as TOML's basic string.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

@@ -25,20 +25,21 @@ pub struct FirstLine {
 }
 
 impl FirstLine {
-    /// A line of that name (`lower_snake_case`) whose first format, of the type `format`, came on
-    /// `day`.
+    /// Creates a line of that name (`lower_snake_case`) whose first format, of the type `format`,
+    /// came on `day`.
     pub fn new(name: impl Into<String>, format: impl Into<String>, day: Date) -> Self {
         Self { name: name.into(), format: format.into(), day, release: None }
     }
 
-    /// The same as part of a release: the lock then holds the line to the kinds of its releases.
+    /// Returns the same as part of a release: the lock then holds the line to the kinds of its
+    /// releases.
     #[must_use]
     pub fn with_release(mut self, release: ReleaseNumber) -> Self {
         self.release = Some(release);
         self
     }
 
-    /// The Rust type of the line: its name as one word.
+    /// Returns the Rust type of the line: its name as one word.
     pub fn rust_type(&self) -> String {
         let parts = self.name.split('_').map(|part| {
             let mut characters = part.chars();
@@ -50,7 +51,7 @@ impl FirstLine {
         if name == self.format { format!("{name}Line") } else { name }
     }
 
-    /// The text of the file, and what it declares. `file` is the name that errors carry.
+    /// Returns the text of the file, and what it declares. `file` is the name that errors carry.
     ///
     /// # Errors
     /// [`EditError::Refused`] where the names break a rule of the file.

@@ -18,7 +18,7 @@ pub(super) struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// A text that keeps every rule.
+    /// Creates a text that keeps every rule.
     pub(super) fn new(file: &'t str, text: &'t str) -> Self {
         Self { file, text, changes: Vec::new() }
     }
@@ -82,7 +82,7 @@ impl<'t> Source<'t> {
         Ok(())
     }
 
-    /// The text with the changes made.
+    /// Returns the text with the changes made.
     pub(super) fn finish(mut self) -> String {
         self.changes.sort_by_key(|(place, _)| place.start);
         let mut text = self.text.to_owned();
@@ -92,30 +92,31 @@ impl<'t> Source<'t> {
         text
     }
 
-    /// The start of the row behind the one with the byte at `end`, which may end with a remark.
+    /// Returns the start of the row behind the one with the byte at `end`, which may end with a
+    /// remark.
     fn next_row(&self, end: usize) -> usize {
         let rest = self.text.get(end..).unwrap_or_default();
         end + rest.find('\n').map_or(rest.len(), |newline| newline + 1)
     }
 
-    /// A row to put at `place`, with the break that the row above may lack.
+    /// Returns a row to put at `place`, with the break that the row above may lack.
     fn row_behind(&self, place: usize, row: &str) -> String {
         let break_ = self.row_break();
         let is_whole = self.text.get(..place).is_some_and(|before| before.ends_with('\n'));
         format!("{}{row}{break_}", if is_whole { "" } else { break_ })
     }
 
-    /// The break at the end of a row.
+    /// Returns the break at the end of a row.
     fn row_break(&self) -> &'static str {
         if self.text.contains("\r\n") { "\r\n" } else { "\n" }
     }
 
-    /// The tables of the text; there, since the text was read before.
+    /// Returns the tables of the text; there, since the text was read before.
     fn root(&self) -> Option<Spanned<DeTable<'t>>> {
         DeTable::parse(self.text).ok()
     }
 
-    /// The spaces before the header at `start`.
+    /// Returns the spaces before the header at `start`.
     fn indent(&self, start: usize) -> &'t str {
         let before = self.text.get(..start).unwrap_or_default();
         let row = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -124,7 +125,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The table at a place of an array of tables.
+/// Returns the table at a place of an array of tables.
 fn element<'v, 't>(
     root: &'v Spanned<DeTable<'t>>,
     key: &str,

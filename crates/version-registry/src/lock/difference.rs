@@ -162,7 +162,7 @@ impl fmt::Display for Remedy<'_> {
 pub struct Differences(pub(crate) Vec<Difference>);
 
 impl Differences {
-    /// The differences.
+    /// Returns the differences.
     pub fn iter(&self) -> std::slice::Iter<'_, Difference> {
         self.0.iter()
     }
@@ -183,7 +183,8 @@ impl fmt::Display for Differences {
 impl std::error::Error for Differences {}
 
 impl Lock {
-    /// The differences between this lock and `found`, collected from a package with these lines.
+    /// Returns the differences between this lock and `found`, collected from a package with these
+    /// lines.
     pub fn compare(&self, found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (item, frozen) in self.iter() {
@@ -216,7 +217,8 @@ impl Lock {
         differences
     }
 
-    /// This lock with what `found` has: frozen items that are history now stay, and so do releases.
+    /// Returns this lock with what `found` has: frozen items that are history now stay, and so do
+    /// releases.
     pub fn updated(&self, found: &Lock, lines: &[LineFormats]) -> Lock {
         let mut items = found.items.clone();
         for (item, frozen) in &self.items {
@@ -227,7 +229,7 @@ impl Lock {
         Lock { items, releases: self.releases.clone() }
     }
 
-    /// The fingerprint that a message had at the newest number below this one.
+    /// Returns the fingerprint that a message had at the newest number below this one.
     fn newest_below(&self, line: &str, message: &str, number: i32) -> Option<Fingerprint> {
         let same = self.iter().filter_map(|(item, fingerprint)| match item {
             Item::Descriptor { line: l, message: m, number: n }
@@ -264,13 +266,13 @@ fn names(lines: &[LineFormats], line: &str, message: &str, number: i32) -> bool 
     })
 }
 
-/// The formats of these lines for whose entries `found` has no golden bytes.
+/// Returns the formats of these lines for whose entries `found` has no golden bytes.
 pub(super) fn without_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     let shown = Shown::of(found, lines);
     shown.missing(|_, _| true)
 }
 
-/// The formats that have golden bytes, but none for one of the entries that name them.
+/// Returns the formats that have golden bytes, but none for one of the entries that name them.
 fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     let shown = Shown::of(found, lines);
     let known: BTreeSet<(&str, &str)> =
@@ -296,7 +298,7 @@ impl<'a> Shown<'a> {
         Self { lines, golden: golden.collect() }
     }
 
-    /// The formats of an entry, of those that are looked for, without golden bytes.
+    /// Returns the formats of an entry, of those that are looked for, without golden bytes.
     fn missing(&self, is_looked_for: impl Fn(&str, &str) -> bool) -> Vec<Difference> {
         let mut missing = Vec::new();
         for line in self.lines {

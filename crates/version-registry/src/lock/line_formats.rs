@@ -22,7 +22,7 @@ pub struct LineFormats {
 }
 
 impl LineFormats {
-    /// The lines of a registry.
+    /// Returns the lines of a registry.
     pub fn of_registry(registry: &Registry) -> Vec<Self> {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let entries = |line: &crate::LineRecord| {
@@ -49,7 +49,7 @@ impl LineFormats {
             .collect()
     }
 
-    /// The lines of a versions.toml.
+    /// Returns the lines of a versions.toml.
     pub fn of_declarations(declarations: &crate::Declarations) -> Vec<Self> {
         let lines = declarations.lines.iter();
         lines
@@ -72,23 +72,23 @@ impl LineFormats {
             .collect()
     }
 
-    /// The current number.
+    /// Returns the current number.
     pub(super) fn newest(&self) -> Option<i32> {
         self.entries.last().map(|(number, _)| *number)
     }
 }
 
-/// The formats of an entry as the lock has them; `true` for those whose code is gone.
+/// Returns the formats of an entry as the lock has them; `true` for those whose code is gone.
 fn formats<N: AsRef<str> + PartialEq>(formats: &[N], removed: &[N]) -> BTreeMap<String, bool> {
     formats.iter().map(|name| (field(name.as_ref()), removed.contains(name))).collect()
 }
 
-/// The versions of other lines inside of an entry's data.
+/// Returns the versions of other lines inside of an entry's data.
 fn embeds<N: AsRef<str>>(embeds: &[(N, i32)]) -> BTreeMap<String, i32> {
     embeds.iter().map(|(name, number)| (field(name.as_ref()), *number)).collect()
 }
 
-/// The banned consumers, those of all data first.
+/// Returns the banned consumers, those of all data first.
 fn bans<N: AsRef<str>, C: AsRef<[i32]>>(all: &[i32], with: &[(N, C)]) -> BTreeSet<(i32, String)> {
     let with = with.iter().flat_map(|(content, consumers)| {
         consumers.as_ref().iter().map(|consumer| (*consumer, field(content.as_ref())))
@@ -96,7 +96,7 @@ fn bans<N: AsRef<str>, C: AsRef<[i32]>>(all: &[i32], with: &[(N, C)]) -> BTreeSe
     all.iter().map(|consumer| (*consumer, String::new())).chain(with).collect()
 }
 
-/// The state of a line of a registry, if it says its release.
+/// Returns the state of a line of a registry, if it says its release.
 fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
     let entries = line.entries.iter().map(|entry| {
         let state = ReleasedEntry {
@@ -113,7 +113,7 @@ fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
     Some(ReleaseState::new(line.release?, bounds, bans, entries.collect()))
 }
 
-/// The same for a line of a versions.toml.
+/// Returns the same for a line of a versions.toml.
 fn state_of_declaration(line: &crate::LineDeclaration) -> Option<ReleaseState> {
     let entries = line.entries.iter().map(|entry| {
         let state = ReleasedEntry {

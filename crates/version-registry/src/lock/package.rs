@@ -67,29 +67,30 @@ pub struct Package {
 }
 
 impl Package {
-    /// The package at `root` with the lines of its `REGISTRY`.
+    /// Returns the package at `root` with the lines of its `REGISTRY`.
     pub fn of_registry(root: impl Into<PathBuf>, registry: &Registry) -> Self {
         Self { root: root.into(), lines: LineFormats::of_registry(registry) }
     }
 
-    /// The package at `root` with the lines of its versions.toml.
+    /// Returns the package at `root` with the lines of its versions.toml.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, LockError> {
         let root = root.into();
         let declarations = crate::read(&root.join("versions.toml"))?;
         Ok(Self::of_declarations(root, &declarations))
     }
 
-    /// The package at `root` with these lines, which need not be those of its versions.toml.
+    /// Returns the package at `root` with these lines, which need not be those of its
+    /// versions.toml.
     pub fn of_declarations(root: impl Into<PathBuf>, declarations: &crate::Declarations) -> Self {
         Self { root: root.into(), lines: LineFormats::of_declarations(declarations) }
     }
 
-    /// The path of the lock.
+    /// Returns the path of the lock.
     pub fn lock_path(&self) -> PathBuf {
         self.root.join("versions.lock")
     }
 
-    /// The lock of the package; empty if it has none.
+    /// Returns the lock of the package; empty if it has none.
     pub fn frozen(&self) -> Result<Lock, LockError> {
         let path = self.lock_path();
         match fs::read_to_string(&path) {
@@ -99,7 +100,7 @@ impl Package {
         }
     }
 
-    /// The fingerprints of the package as it is.
+    /// Returns the fingerprints of the package as it is.
     pub fn found(&self) -> Result<Lock, LockError> {
         let mut lock = Lock::new();
         add_golden(&mut lock, &self.root.join("tests/golden"), "")?;
@@ -116,13 +117,13 @@ impl Package {
         Ok(lock)
     }
 
-    /// The differences between the package and its lock.
+    /// Returns the differences between the package and its lock.
     pub fn differences(&self) -> Result<Vec<Difference>, LockError> {
         Ok(self.frozen()?.compare(&self.found()?, &self.lines))
     }
 
-    /// The formats that an entry names and no golden bytes show ([`Difference::NoGolden`]): nothing
-    /// of them can be frozen, so that they are not to be released.
+    /// Returns the formats that an entry names and no golden bytes show ([`Difference::NoGolden`]):
+    /// nothing of them can be frozen, so that they are not to be released.
     pub fn without_golden(&self) -> Result<Vec<Difference>, LockError> {
         Ok(difference::without_golden(&self.found()?, &self.lines))
     }
@@ -137,7 +138,7 @@ impl Package {
         if differences.is_empty() { Ok(()) } else { Err(Differences(differences).into()) }
     }
 
-    /// The formats that the entries of a line name, each once, in their order.
+    /// Returns the formats that the entries of a line name, each once, in their order.
     pub fn formats(&self, line: &str) -> Vec<&str> {
         let line = self.lines.iter().find(|candidate| candidate.name == line);
         let mut found: Vec<&str> = Vec::new();
@@ -149,7 +150,8 @@ impl Package {
         found
     }
 
-    /// The differences between the package and its lock, and the formats without golden bytes.
+    /// Returns the differences between the package and its lock, and the formats without golden
+    /// bytes.
     pub fn unreleasable(&self) -> Result<Vec<Difference>, LockError> {
         let mut differences = self.differences()?;
         for missing in self.without_golden()? {
@@ -160,13 +162,13 @@ impl Package {
         Ok(differences)
     }
 
-    /// The changes of the lines that the kinds of their releases do not allow. Files of golden bytes
-    /// are not read.
+    /// Returns the changes of the lines that the kinds of their releases do not allow. Files of
+    /// golden bytes are not read.
     pub fn broken_releases(&self) -> Result<Vec<Difference>, LockError> {
         Ok(self.frozen()?.broken_releases(&self.lines))
     }
 
-    /// The lines whose release [`rewrite_released`](Self::rewrite_released) would move.
+    /// Returns the lines whose release [`rewrite_released`](Self::rewrite_released) would move.
     pub fn moved_releases(&self) -> Result<Vec<LineRelease>, LockError> {
         Ok(self.frozen()?.moved_releases(&self.lines))
     }
@@ -183,7 +185,7 @@ impl Package {
         self.rewrite_as(|lock| lock)
     }
 
-    /// The same at a release: the lines that say theirs are as they are now in the lock.
+    /// Returns the same at a release: the lines that say theirs are as they are now in the lock.
     ///
     /// # Errors
     ///

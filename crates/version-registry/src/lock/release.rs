@@ -65,15 +65,15 @@ pub struct LineRelease {
 }
 
 impl LineRelease {
-    /// The kind of the release; `None` for the first one, and where the number stays.
+    /// Returns the kind of the release; `None` for the first one, and where the number stays.
     pub fn kind(&self) -> Option<ReleaseKind> {
         self.previous.and_then(|previous| ReleaseKind::of_step(previous, self.release).ok())
     }
 }
 
 impl ReleaseState {
-    /// The state of a line in the first release of a minor one; `bounds` are its minimum and its
-    /// min_producer.
+    /// Creates the state of a line in the first release of a minor one; `bounds` are its minimum
+    /// and its min_producer.
     pub(super) fn new(
         release: ReleaseNumber,
         bounds: (i32, i32),
@@ -85,13 +85,13 @@ impl ReleaseState {
         Self { minor_from: state.current().unwrap_or(minimum), ..state }
     }
 
-    /// The newest number that is not withdrawn.
+    /// Returns the newest number that is not withdrawn.
     fn current(&self) -> Option<i32> {
         let used = self.entries.iter().rfind(|(_, entry)| !entry.withdrawn);
         used.map(|(number, _)| *number)
     }
 
-    /// The same as the release after `previous`: a patch is of the minor release before it.
+    /// Returns the same as the release after `previous`: a patch is of the minor release before it.
     pub(super) fn after(&self, previous: Option<&Self>) -> Self {
         let patched = previous.filter(|previous| previous.release.is_of_minor_of(self.release));
         let minor_from = patched.map_or(self.minor_from, |patched| patched.minor_from);

@@ -4,12 +4,12 @@ use super::{Difference, LineFormats, LineRelease, Lock, ReleaseState, release::c
 use crate::ReleaseKind;
 
 impl Lock {
-    /// The lines with a release, each as it was at the last one.
+    /// Returns the lines with a release, each as it was at the last one.
     pub fn releases(&self) -> impl Iterator<Item = (&str, &ReleaseState)> {
         self.releases.iter().map(|(line, state)| (line.as_str(), state))
     }
 
-    /// This lock with these lines as released: what `serdes versions release` leaves.
+    /// Returns this lock with these lines as released: what `serdes versions release` leaves.
     #[must_use]
     pub fn with_releases(mut self, lines: &[LineFormats]) -> Lock {
         for line in lines {
@@ -21,7 +21,7 @@ impl Lock {
         self
     }
 
-    /// The lines whose release is not that of this lock, in their order.
+    /// Returns the lines whose release is not that of this lock, in their order.
     pub fn moved_releases(&self, lines: &[LineFormats]) -> Vec<LineRelease> {
         let moved = lines.iter().filter_map(|line| {
             let release = line.release.as_ref()?.release;
@@ -32,7 +32,7 @@ impl Lock {
         moved.collect()
     }
 
-    /// The changes of these lines that the kinds of their releases do not allow.
+    /// Returns the changes of these lines that the kinds of their releases do not allow.
     pub fn broken_releases(&self, lines: &[LineFormats]) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (name, released) in &self.releases {
@@ -48,7 +48,7 @@ impl Lock {
     }
 }
 
-/// The changes of a line that the kind of its release does not allow.
+/// Returns the changes of a line that the kind of its release does not allow.
 fn broken(line: &str, released: &ReleaseState, found: &ReleaseState) -> Vec<Difference> {
     let (line, previous, release) = (line.to_owned(), released.release, found.release);
     if release < previous {

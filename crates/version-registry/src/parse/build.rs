@@ -24,7 +24,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// A build from `file`, relative to the package.
+    /// Creates a build from `file`, relative to the package.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self { file: file.into(), version_path: "::serdes::version".to_owned() }
     }
@@ -83,7 +83,7 @@ impl Build {
 /// (reproducible-builds.org); its value only decides about a warning.
 const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
 
-/// The day of the build: `epoch` where it is set and a number of seconds, else today.
+/// Returns the day of the build: `epoch` where it is set and a number of seconds, else today.
 fn today(epoch: Option<&str>) -> Date {
     let seconds = epoch.and_then(|text| text.trim().parse().ok());
     seconds.and_then(Date::from_unix_seconds).unwrap_or_else(Date::today)

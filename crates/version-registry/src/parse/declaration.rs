@@ -19,7 +19,7 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// The line of this name.
+    /// Returns the line of this name.
     pub fn line(&self, name: &str) -> Option<&LineDeclaration> {
         self.lines.iter().find(|line| line.name == name)
     }
@@ -60,29 +60,30 @@ pub struct LineDeclaration {
 }
 
 impl LineDeclaration {
-    /// The newest number that is at least `days` days old on `day`; `None` if there is none yet.
+    /// Returns the newest number that is at least `days` days old on `day`; `None` if there is none
+    /// yet.
     pub fn newest_of_age(&self, day: Date, days: i64) -> Option<i32> {
         newest_of_age(self.dated(), self.minimum, day, days)
     }
 
-    /// The current number on `day`; `None` if the line has none yet.
+    /// Returns the current number on `day`; `None` if the line has none yet.
     pub fn current(&self, day: Date) -> Option<i32> {
         self.newest_of_age(day, 0)
     }
 
-    /// The selection on `day` for builds as old as the line's window, with its age; `None` if there
-    /// is none yet.
+    /// Returns the selection on `day` for builds as old as the line's window, with its age; `None`
+    /// if there is none yet.
     pub fn week_4_old(&self, day: Date) -> Option<Selected> {
         select(self.dated(), self.minimum, day, self.window_days)
     }
 
-    /// The age and the roles of each entry on `day`, in the order of the entries.
+    /// Returns the age and the roles of each entry on `day`, in the order of the entries.
     pub fn on(&self, day: Date) -> Vec<Standing> {
         standings(self.dated(), self.minimum, self.window_days, day)
     }
 
-    /// The last number that uses a format as the entry at `at` brought it: the one before the next
-    /// entry that changes it. Withdrawn entries change nothing.
+    /// Returns the last number that uses a format as the entry at `at` brought it: the one before
+    /// the next entry that changes it. Withdrawn entries change nothing.
     pub(crate) fn last_use(&self, at: usize, format: &str) -> Option<i32> {
         let leaves = |entry: &&EntryDeclaration| {
             entry.withdrawn || !entry.formats.iter().any(|changed| changed == format)

@@ -43,7 +43,7 @@ impl std::error::Error for RegistryError {}
 pub struct RegistryErrors(pub(crate) Vec<RegistryError>);
 
 impl RegistryErrors {
-    /// The errors.
+    /// Returns the errors.
     pub fn iter(&self) -> std::slice::Iter<'_, RegistryError> {
         self.0.iter()
     }

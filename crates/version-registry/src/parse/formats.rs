@@ -22,7 +22,7 @@ pub struct TypeDeclaration {
 }
 
 impl LineDeclaration {
-    /// The types that the entries name under `formats`, in the order in which they appear.
+    /// Returns the types that the entries name under `formats`, in the order in which they appear.
     pub fn types(&self) -> Vec<TypeDeclaration> {
         let mut types: Vec<TypeDeclaration> = Vec::new();
         for entry in &self.entries {
@@ -59,7 +59,7 @@ impl LineDeclaration {
 }
 
 impl EntryDeclaration {
-    /// The number that data of this entry's format of the type records.
+    /// Returns the number that data of this entry's format of the type records.
     fn recorded(&self, name: &str) -> i32 {
         let other = self.recorded_as.iter().find(|(of, _)| of == name);
         other.map_or(self.number, |(_, number)| *number)

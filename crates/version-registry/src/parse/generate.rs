@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{Date, FOUR_WEEKS};
 
-/// Rust source that declares a type for each line with a `type`, and `REGISTRY` with everything.
+/// Returns Rust source that declares a type for each line with a `type`, and `REGISTRY` with
+/// everything.
 ///
 /// `version_path` is the path of the module that has `Line`, `Entry` and the records:
 /// `::serdes::version` outside of serdes itself.
@@ -192,14 +193,14 @@ impl Source<'_> {
         self.row(format_args!("    ]),"));
     }
 
-    /// A constant expression; a day that does not exist cannot be declared.
+    /// Returns a constant expression; a day that does not exist cannot be declared.
     fn date(&self, date: Date) -> String {
         let (year, month, day) = date.to_ymd();
         format!("{}::Date::from_ymd({year}, {month}, {day}).unwrap()", self.path)
     }
 }
 
-/// A constant slice of contents with their faulty consumers.
+/// Returns a constant slice of contents with their faulty consumers.
 fn with_consumers(line: &LineDeclaration) -> String {
     let mut text = "&[".to_owned();
     for (content, consumers) in &line.bad_consumers_with {

@@ -137,7 +137,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A version number: 0 to 2^31-1, what an int32 field carries.
+    /// Returns a version number: 0 to 2^31-1, what an int32 field carries.
     pub(super) fn number_of(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<i32> {
         let DeValue::Integer(integer) = value.get_ref() else {
             return self.wrong_type(key, value, "an integer");
@@ -179,7 +179,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A number of days, at least one; `default` if the key is missing.
+    /// Returns a number of days, at least one; `default` if the key is missing.
     pub(super) fn days(&mut self, table: &Table<'t>, key: &'static str, default: i64) -> i64 {
         let Some(value) = table.get_ref().get(key) else { return default };
         match self.number_of(key, value) {
@@ -194,7 +194,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A table of arrays of numbers, in the order of the keys; none if the key is missing.
+    /// Returns a table of arrays of numbers, in the order of the keys; none if the key is missing.
     pub(super) fn numbers_table(
         &mut self,
         table: &Table<'t>,
@@ -221,7 +221,7 @@ impl<'t> Walk<'t> {
         day.or_else(|| self.wrong_type(key, value, EXPECTED))
     }
 
-    /// The `release` of a line; none if the key is missing.
+    /// Returns the `release` of a line; none if the key is missing.
     pub(super) fn release(&mut self, table: &Table<'t>) -> Option<ReleaseNumber> {
         let value = table.get_ref().get("release")?;
         let text = self.text_of("release", value)?;
@@ -234,7 +234,7 @@ impl<'t> Walk<'t> {
         release
     }
 
-    /// The tables of an array of tables; none if the key is missing.
+    /// Returns the tables of an array of tables; none if the key is missing.
     pub(super) fn tables(&mut self, table: &Table<'t>, key: &'static str) -> Vec<Table<'t>> {
         const EXPECTED: &str = "an array of tables, written [[...]]";
         let Some(value) = table.get_ref().get(key) else { return Vec::new() };
@@ -251,7 +251,7 @@ impl<'t> Walk<'t> {
         tables
     }
 
-    /// An inline table of numbers, in the order of the keys.
+    /// Returns an inline table of numbers, in the order of the keys.
     pub(super) fn number_table(
         &mut self,
         table: &Table<'t>,
@@ -270,7 +270,7 @@ impl<'t> Walk<'t> {
         numbers
     }
 
-    /// The same; none if the key is missing.
+    /// Returns the same; none if the key is missing.
     pub(super) fn optional_number_table(
         &mut self,
         table: &Table<'t>,
@@ -280,7 +280,7 @@ impl<'t> Walk<'t> {
         if is_there { self.number_table(table, key) } else { Vec::new() }
     }
 
-    /// An inline table of texts, in the order of the keys; none if the key is missing.
+    /// Returns an inline table of texts, in the order of the keys; none if the key is missing.
     pub(super) fn text_table(
         &mut self,
         table: &Table<'t>,

@@ -33,7 +33,7 @@ impl Comparison {
     }
 }
 
-/// The baseline without what is no longer found: no count grows, and none becomes zero.
+/// Returns the baseline without what is no longer found: no count grows, and none becomes zero.
 pub(crate) fn lowered(found: &Counts, known: &Counts) -> Counts {
     let lower = |(path, known): (&String, &usize)| {
         let count = found.get(path).copied().unwrap_or_default().min(*known);
@@ -58,7 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<Counts, String> {
     table.into_iter().map(count).collect()
 }
 
-/// The text of a baseline.
+/// Returns the text of a baseline.
 pub(crate) fn format(counts: &Counts) -> String {
     let head = "# Known findings of `cargo xtask lint-words` per file. A count may only become \
                 smaller:\n# `cargo xtask lint-words --lower` writes the smaller ones.\n";

@@ -14,7 +14,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a comment by its text, which begins with `//` or `/*`.
+    /// Returns the kind of a comment by its text, which begins with `//` or `/*`.
     fn of(comment: &str) -> Self {
         match comment.as_bytes() {
             [b'/', b'/', b'!', ..] | [b'/', b'*', b'!', ..] => Self::Inner,

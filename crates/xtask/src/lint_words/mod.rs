@@ -129,8 +129,8 @@ fn write_baseline(root: &Path, counts: &Counts) -> Result<(), String> {
     done.map_err(|error| format!("{BASELINE}: {error}"))
 }
 
-/// The findings of a file, whose path from the root is `name`: those of its name, and those of its
-/// text if it is read.
+/// Returns the findings of a file, whose path from the root is `name`: those of its name, and those
+/// of its text if it is read.
 fn findings(terms: &Terms, file: &Path, name: &str) -> Result<Vec<Finding>, String> {
     let mut findings: Vec<_> = terms.in_path(name).into_iter().collect();
     if is_read(file) {
@@ -141,7 +141,7 @@ fn findings(terms: &Terms, file: &Path, name: &str) -> Result<Vec<Finding>, Stri
     Ok(findings)
 }
 
-/// The path of a file from the root, with slashes on every system.
+/// Returns the path of a file from the root, with slashes on every system.
 fn name(root: &Path, file: &Path) -> String {
     let parts = file.strip_prefix(root).unwrap_or(file).components();
     parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
@@ -168,7 +168,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// True for Rust files, for pages of a folder `docs`, and for a README.
+/// Returns true for Rust files, for pages of a folder `docs`, and for a README.
 fn is_read(path: &Path) -> bool {
     let is = |extension: &str| path.extension().is_some_and(|other| other == extension);
     is("rs")
@@ -180,7 +180,7 @@ fn is_read(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A workspace of these files, beside terms without a row.
+    /// Returns a workspace of these files, beside terms without a row.
     fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files.iter().chain(&[(TERMS, "")]) {

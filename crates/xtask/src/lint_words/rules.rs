@@ -42,7 +42,8 @@ impl Terms {
         VAGUE.into_iter().chain(own.map(|(word, term)| (&**word, &**term)))
     }
 
-    /// The first private word that is a part of `name`: an identifier, or the path of a file.
+    /// Returns the first private word that is a part of `name`: an identifier, or the path of a
+    /// file.
     fn in_name(&self, name: &str) -> Option<(&str, &str)> {
         let parts = parts_of_name(name);
         let mut words = self.0.iter().filter(|(word, _)| !Self::is_identifier(word));
@@ -50,7 +51,7 @@ impl Terms {
         found.map(|(word, term)| (&**word, &**term))
     }
 
-    /// The finding of a file whose path has a private word.
+    /// Returns the finding of a file whose path has a private word.
     pub(crate) fn in_path(&self, path: &str) -> Option<Finding> {
         let (word, term) = self.in_name(path)?;
         Some(Finding {
@@ -59,7 +60,7 @@ impl Terms {
         })
     }
 
-    /// The findings of a Rust file, in the order of its lines.
+    /// Returns the findings of a Rust file, in the order of its lines.
     pub(crate) fn in_rust(&self, text: &str) -> Vec<Finding> {
         let source = Source::read(text);
         let mut findings = Vec::new();
@@ -78,7 +79,7 @@ impl Terms {
         findings
     }
 
-    /// The findings of a Markdown page, in the order of its lines. Fenced code is left out.
+    /// Returns the findings of a Markdown page, in the order of its lines. Fenced code is left out.
     pub(crate) fn in_markdown(&self, text: &str) -> Vec<Finding> {
         let mut is_code = false;
         let lines: Vec<_> = text
@@ -117,8 +118,8 @@ fn private(word: &str, term: &str) -> String {
     format!("`{word}`: {term}")
 }
 
-/// The words that an identifier or a path is made of, in lower case: `read_switches`, `SizeRule` and
-/// `src/size-rule.rs` have two, two and four.
+/// Returns the words that an identifier or a path is made of, in lower case: `read_switches`,
+/// `SizeRule` and `src/size-rule.rs` have two, two and four.
 fn parts_of_name(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for letter in name.chars() {
@@ -133,7 +134,7 @@ fn parts_of_name(name: &str) -> Vec<String> {
     parts
 }
 
-/// A finding if the comment is documentation without a subject.
+/// Returns a finding if the comment is documentation without a subject.
 fn opener(comment: &Comment) -> Option<Finding> {
     if comment.kind == Kind::Plain {
         return None;
@@ -146,8 +147,8 @@ fn opener(comment: &Comment) -> Option<Finding> {
     })
 }
 
-/// The words of `lines` in lower case, each with its line. What stands between backquotes, and
-/// what is part of a path or an address, is replaced by a word that no phrase has.
+/// Returns the words of `lines` in lower case, each with its line. What stands between backquotes,
+/// and what is part of a path or an address, is replaced by a word that no phrase has.
 fn words(lines: &[(usize, String)]) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (line, text) in lines {

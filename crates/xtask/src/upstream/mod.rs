@@ -32,7 +32,7 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The package as the tables name it.
+    /// Returns the package as the tables name it.
     fn row(&self) -> &str {
         if TENSORFLOW.contains(&self.package) { "tensorflow" } else { self.package }
     }
@@ -146,7 +146,7 @@ fn jaxlib(
     Ok(())
 }
 
-/// The PJRT version of a plug-in's library.
+/// Returns the PJRT version of a plug-in's library.
 fn plugin(
     tools: &Tools,
     tables: &mut Tables,
@@ -167,14 +167,14 @@ fn plugin(
     Ok(())
 }
 
-/// The Python of an environment with a TensorFlow.
+/// Returns the Python of an environment with a TensorFlow.
 fn environment(tools: &Tools, wanted: Wanted<'_>) -> TaskResult<String> {
     let package = format!("{}=={}", wanted.package, wanted.version);
     tools.environment(&format!("tensorflow-{}", wanted.version), &[&package])
 }
 
-/// The operations of a TensorFlow and the functions that it exports; the generators are those of
-/// the interop tests.
+/// Returns the operations of a TensorFlow and the functions that it exports; the generators are
+/// those of the interop tests.
 fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskResult<()> {
     let python = environment(tools, wanted)?;
     for name in tools.tensorflow_tables(&python, wanted.version)? {
@@ -192,8 +192,8 @@ fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskRes
     Ok(())
 }
 
-/// The checks of what was written: the tests of the tables, and those against the real release. Run,
-/// or printed.
+/// Returns the checks of what was written: the tests of the tables, and those against the real
+/// release. Run, or printed.
 fn interop(
     tools: &Tools,
     wanted: Wanted<'_>,

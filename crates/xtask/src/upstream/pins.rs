@@ -19,7 +19,8 @@ pub(super) struct Declared {
     minimum_jaxlib: Option<String>,
 }
 
-/// The row: requirements on judged packages, in the text of the wheel without spaces around markers.
+/// Returns the row: requirements on judged packages, in the text of the wheel without spaces around
+/// markers.
 pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
     let mut release = PackageRelease {
         version: declared.version.clone(),
@@ -50,7 +51,7 @@ pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
     Ok(release)
 }
 
-/// A requirement as the table has it: no spaces but those around `and` and `or`.
+/// Returns a requirement as the table has it: no spaces but those around `and` and `or`.
 fn compact(text: &str) -> String {
     let Some((requirement, marker)) = text.split_once(';') else {
         return text.replace(' ', "");

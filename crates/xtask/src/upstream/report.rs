@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn text(&self) -> String {
         let mut text = format!("# {}\n\n## What moved\n\n", self.release);
         for (file, row) in &self.moved {

@@ -36,7 +36,7 @@ fn put<T>(rows: &mut Vec<T>, row: T, number: impl Fn(&T) -> Option<Version>) {
 }
 
 impl Tables {
-    /// The tables of a tree.
+    /// Returns the tables of a tree.
     pub(super) fn read(root: &Path) -> TaskResult<Self> {
         let before = FILES.map(|name| fs::read_to_string(root.join(FOLDER).join(name)));
         let [jaxlib, packages, plugins] = before;
@@ -61,7 +61,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The rows that were not there when the tables were read, with their files.
+    /// Returns the rows that were not there when the tables were read, with their files.
     pub(super) fn moved(&self) -> TaskResult<Vec<(String, String)>> {
         let mut moved = Vec::new();
         for ((name, before), text) in FILES.iter().zip(&self.before).zip(self.texts()?) {
@@ -75,14 +75,14 @@ impl Tables {
         Ok(moved)
     }
 
-    /// The newest known version of a package.
+    /// Returns the newest known version of a package.
     pub(super) fn newest(&self, package: &str) -> Option<Version> {
         let releases = &self.packages.named(package)?.releases;
         releases.iter().filter_map(|release| Version::from_str(&release.version).ok()).max()
     }
 
-    /// The Python of the wheel that the row before a release is of: `3.12` of `cp312-…`. Rows of a
-    /// package stay with one Python as long as it has wheels for it.
+    /// Returns the Python of the wheel that the row before a release is of: `3.12` of `cp312-…`.
+    /// Rows of a package stay with one Python as long as it has wheels for it.
     pub(super) fn python_of(&self, package: &str, release: &str) -> Option<String> {
         let own = Version::from_str(release).ok()?;
         let releases = &self.packages.named(package)?.releases;
@@ -94,7 +94,7 @@ impl Tables {
         Some(format!("3.{minor}"))
     }
 
-    /// True if the table of packages has releases of a package.
+    /// Returns true if the table of packages has releases of a package.
     pub(super) fn has_package(&self, package: &str) -> bool {
         self.packages.named(package).is_some()
     }

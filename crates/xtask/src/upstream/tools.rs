@@ -26,7 +26,7 @@ pub(super) struct Tools {
     serdes: PathBuf,
 }
 
-/// True if a file is a wheel for this Python, or for more than one.
+/// Returns true if a file is a wheel for this Python, or for more than one.
 fn is_wheel_of(path: &Path, python: &str) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let own = format!("cp{}", python.replace('.', ""));
@@ -44,8 +44,8 @@ pub(super) struct GraphVersions {
 }
 
 impl Tools {
-    /// The programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, else that of
-    /// the last build.
+    /// Returns the programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, else
+    /// that of the last build.
     pub(super) fn new(root: &Path) -> TaskResult<Self> {
         let root = fs::canonicalize(root)?;
         let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache/serdes-ci"));
@@ -61,7 +61,7 @@ impl Tools {
         })
     }
 
-    /// The output of a command.
+    /// Returns the output of a command.
     fn output(&self, command: &mut Command) -> TaskResult<String> {
         let output = command
             .current_dir(&self.root)
@@ -80,7 +80,7 @@ impl Tools {
         command
     }
 
-    /// The stable versions of a package on PyPI.
+    /// Returns the stable versions of a package on PyPI.
     pub(super) fn versions(&self, package: &str) -> TaskResult<Vec<Version>> {
         let mut command = Command::new(&self.python);
         let output = self.output(command.args(["-m", "pip", "index", "versions", package]))?;
@@ -89,7 +89,7 @@ impl Tools {
         Ok(list.split(", ").filter_map(|one| Version::from_str(one).ok()).collect())
     }
 
-    /// A wheel of a release for Linux on x86-64, downloaded once.
+    /// Returns a wheel of a release for Linux on x86-64, downloaded once.
     pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> TaskResult<PathBuf> {
         let folder = self.cache.join("upstream").join(format!("{package}-{version}"));
         let wheel = || {
@@ -116,14 +116,14 @@ impl Tools {
         wheel().ok_or_else(|| format!("{} has no wheel", folder.display()).into())
     }
 
-    /// The declarations of a wheel.
+    /// Returns the declarations of a wheel.
     pub(super) fn declared(&self, wheel: &Path) -> TaskResult<Declared> {
         let output = self.output(self.script(&self.python, "read_wheel.py").arg(wheel))?;
         Ok(serde_json::from_str(&output)?)
     }
 
-    /// The Python of an environment outside of the tree, which is made where it is not there. One
-    /// that the interop suite made of another build of the release will do.
+    /// Returns the Python of an environment outside of the tree, which is made where it is not
+    /// there. One that the interop suite made of another build of the release will do.
     pub(super) fn environment(&self, name: &str, packages: &[&str]) -> TaskResult<String> {
         let folder = self.cache.join("venvs").join(name);
         let (package, version) = name.rsplit_once('-').unwrap_or((name, ""));
@@ -136,14 +136,14 @@ impl Tools {
         self.output(command.arg(name).arg(&self.python).args(packages))
     }
 
-    /// The row of the jaxlib in an environment.
+    /// Returns the row of the jaxlib in an environment.
     pub(super) fn measured_jaxlib(&self, python: &str) -> TaskResult<JaxlibRelease> {
         let output = self.output(&mut self.script(python, "measure_jaxlib.py"))?;
         let row = output.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(row)?)
     }
 
-    /// The newest minor of PJRT whose layouts are known.
+    /// Returns the newest minor of PJRT whose layouts are known.
     pub(super) fn newest_layout(&self) -> TaskResult<u32> {
         #[derive(Deserialize)]
         struct Layouts {
@@ -154,7 +154,7 @@ impl Tools {
         Ok(layouts.minors.last().map_or(0, |(minor, ..)| *minor))
     }
 
-    /// The minor of PJRT of the plug-in in a wheel, read out of its file.
+    /// Returns the minor of PJRT of the plug-in in a wheel, read out of its file.
     pub(super) fn plugin_minor(&self, wheel: &Path) -> TaskResult<u32> {
         #[derive(Deserialize)]
         struct Inspected {
@@ -213,7 +213,7 @@ impl Tools {
         self.output(Command::new("cargo").args(["xtask", "ops"])).map(drop)
     }
 
-    /// The versions that a TensorFlow gives its graphs.
+    /// Returns the versions that a TensorFlow gives its graphs.
     pub(super) fn graph_versions(&self, python: &str) -> TaskResult<GraphVersions> {
         // The number grew by one a day since that day.
         const ASKS: &str = "import datetime, json, tensorflow as tf\n\
@@ -240,7 +240,7 @@ impl Tools {
         commands
     }
 
-    /// The commands of the interop suite that are about a release.
+    /// Returns the commands of the interop suite that are about a release.
     pub(super) fn interop_commands(&self, environment: &str) -> Vec<String> {
         let python = self.cache.join("venvs").join(environment).join("bin/python");
         let (python, serdes) = (python.display(), self.serdes.display());

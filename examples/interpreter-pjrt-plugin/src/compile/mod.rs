@@ -103,7 +103,7 @@ impl Scope<'_, '_> {
         of.ok_or_else(|| Status::invalid_argument("a value is used before it is computed"))
     }
 
-    /// The type of that number in the program.
+    /// Returns the type of that number in the program.
     fn tensor(&self, type_number: usize) -> Result<Type> {
         let of = self.program.tensor_type(type_number).ok_or_else(|| {
             Status::unimplemented("a value that is no tensor of known dimensions")

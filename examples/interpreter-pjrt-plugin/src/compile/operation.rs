@@ -206,7 +206,7 @@ pub const OTHERS: &[&str] = &[
 ];
 
 impl Unary {
-    /// True if it takes integers.
+    /// Returns true if it takes integers.
     pub fn takes_integers(self) -> bool {
         matches!(self, Self::Abs | Self::Negate | Self::Not | Self::Sign)
     }
@@ -217,7 +217,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// True if it takes integers.
+    /// Returns true if it takes integers.
     pub fn takes_integers(self) -> bool {
         self != Self::Atan2
     }

@@ -96,7 +96,8 @@ fn constant(scope: &mut Scope<'_, '_>, source: &Source<'_, '_>) -> Result<Array>
     Array::read(&of, &(0..count).map(bit).collect::<Vec<u8>>())
 }
 
-/// The dimensions of a product. Its first form has no attributes of an algorithm between them.
+/// Returns the dimensions of a product. Its first form has no attributes of an algorithm between
+/// them.
 fn dot(source: &Source<'_, '_>, operands: &[Type]) -> Result<Dot> {
     let [left, right] = operands else { return Err(source.wrong("two operands were expected")) };
     let [left_batch, left_summed, right_batch, right_summed] =

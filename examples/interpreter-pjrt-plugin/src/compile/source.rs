@@ -15,18 +15,18 @@ impl<'p, 'a> Source<'p, 'a> {
         Self { program, operation }
     }
 
-    /// Its name without the version of its form: `dot_general` for `dot_general_v2`.
+    /// Returns its name without the version of its form: `dot_general` for `dot_general_v2`.
     pub fn name(&self) -> &'a str {
         let name = self.operation.name;
         name.rsplit_once("_v").map_or(name, |(name, _)| name)
     }
 
-    /// True if it has its first form.
+    /// Returns true if it has its first form.
     pub fn is_v1(&self) -> bool {
         self.operation.name.ends_with("_v1")
     }
 
-    /// A failure with the operation's name in front.
+    /// Returns a failure with the operation's name in front.
     pub fn wrong(&self, why: &str) -> Status {
         Status::invalid_argument(format!("the operation {}: {why}", self.operation.name))
     }
@@ -35,7 +35,7 @@ impl<'p, 'a> Source<'p, 'a> {
         Status::unimplemented(format!("the operation {}: {what}", self.operation.name))
     }
 
-    /// The failure of an operation that the interpreter does not have.
+    /// Returns the failure of an operation that the interpreter does not have.
     pub fn unknown(&self) -> Status {
         let target = match (self.name(), self.program.attribute(self.operation, 2)) {
             ("custom_call", Some(Attribute::String(target))) => format!(" of {target:?}"),
@@ -59,7 +59,7 @@ impl<'p, 'a> Source<'p, 'a> {
         &self.operation.regions
     }
 
-    /// The attribute at that place of the alphabetical order of their names.
+    /// Returns the attribute at that place of the alphabetical order of their names.
     pub fn attribute(&self, place: usize) -> Result<Attribute<'a>> {
         let attribute = self.program.attribute(self.operation, place);
         attribute.ok_or_else(|| self.wrong("an attribute is missing"))
@@ -72,7 +72,7 @@ impl<'p, 'a> Source<'p, 'a> {
         }
     }
 
-    /// A dimension below a limit.
+    /// Returns a dimension below a limit.
     pub fn dimension(&self, place: usize, limit: usize) -> Result<usize> {
         match self.attribute(place)? {
             Attribute::Integer(number) => usize::try_from(number)

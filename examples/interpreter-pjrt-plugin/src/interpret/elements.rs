@@ -230,7 +230,7 @@ pub fn compare(direction: Direction, left: &Array, right: &Array) -> Data {
     Data::Integer(orders.into_iter().map(|order| i64::from(is_so(order))).collect())
 }
 
-/// An element of an array, or the only one of a scalar.
+/// Returns an element of an array, or the only one of a scalar.
 fn at<T: Copy>(data: &[T], place: usize) -> T {
     if data.len() == 1 { data[0] } else { data[place] }
 }

@@ -189,7 +189,7 @@ impl Run<'_> {
     }
 }
 
-/// The operation of a body that does nothing but one operation on its two arguments.
+/// Returns the operation of a body that does nothing but one operation on its two arguments.
 fn plain(body: &Block) -> Option<crate::compile::Binary> {
     match body.steps.as_slice() {
         [Step { operation: Operation::Binary(binary), operands, results }]
@@ -202,7 +202,7 @@ fn plain(body: &Block) -> Option<crate::compile::Binary> {
     }
 }
 
-/// The value of an operation that has no regions.
+/// Returns the value of an operation that has no regions.
 fn value(operation: &Operation, operands: &[Array], of: &Type) -> Result<Array> {
     let data = match (operation, operands) {
         (Operation::Constant(array), _) => return Ok(array.clone()),

@@ -9,12 +9,12 @@ use crate::{
     number,
 };
 
-/// Number of elements in dimensions.
+/// Returns the number of elements in dimensions.
 fn count(array: &Array, dimensions: &[usize]) -> usize {
     dimensions.iter().map(|dimension| array.of.dimensions[*dimension]).product()
 }
 
-/// Number of multiplications, of a product.
+/// Returns the number of multiplications, of a product.
 pub fn work(operation: &Operation, operands: &[Array]) -> Option<usize> {
     match (operation, operands) {
         (Operation::Dot(dot), [left, right]) => {
@@ -24,7 +24,7 @@ pub fn work(operation: &Operation, operands: &[Array]) -> Option<usize> {
     }
 }
 
-/// The sums of products, rounded once.
+/// Returns the sums of products, rounded once.
 pub fn dot(dot: &Dot, left: &Array, right: &Array, element: ElementType) -> Data {
     let [batch, rows, summed] = [0, 1, 2].map(|part| count(left, &dot.left[part]));
     let columns = count(right, &dot.right[1]);

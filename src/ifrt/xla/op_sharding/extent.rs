@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl OpSharding {
-    /// True if every device holds the whole value.
+    /// Returns true if every device holds the whole value.
     pub fn is_replicated(&self) -> bool {
         match self.named_sharding() {
             Some(named) => {
@@ -19,8 +19,8 @@ impl OpSharding {
         }
     }
 
-    /// The number of devices that the sharding itself speaks of: tiles, or devices of the mesh;
-    /// `None` if it fits any number.
+    /// Returns the number of devices that the sharding itself speaks of: tiles, or devices of the
+    /// mesh; `None` if it fits any number.
     pub fn device_count(&self) -> Option<i64> {
         match self.named_sharding() {
             Some(named) => {
@@ -33,15 +33,15 @@ impl OpSharding {
         }
     }
 
-    /// The number of tile dimensions that cut the value; the others are subgroups.
+    /// Returns the number of tile dimensions that cut the value; the others are subgroups.
     pub fn tiled_rank(&self) -> Option<usize> {
         let tiles = self.0.parts.tiles.as_ref()?;
         let subgroups = self.0.parts.subgroups.len() + usize::from(self.0.parts.replicates_last);
         tiles.dimensions().len().checked_sub(subgroups)
     }
 
-    /// The number of tiles along each dimension of a value of `rank` dimensions; `None` if the
-    /// value is not cut.
+    /// Returns the number of tiles along each dimension of a value of `rank` dimensions; `None` if
+    /// the value is not cut.
     ///
     /// # Errors
     /// If the value has another rank, or the sharding is one of a tuple.
@@ -70,7 +70,7 @@ impl OpSharding {
     }
 }
 
-/// The number of tiles along each dimension: the product of the axes that split it.
+/// Returns the number of tiles along each dimension: the product of the axes that split it.
 fn named_shards(named: &xla::NamedShardingProto) -> Result<Vec<i64>, IfrtError> {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
     let size = |axis: &xla::AxisRefProto| {

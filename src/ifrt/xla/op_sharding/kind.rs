@@ -34,22 +34,22 @@ impl OpShardingType {
         Self::Unreduced,
     ];
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The kind with this number of the wire.
+    /// Returns the kind with this number of the wire.
     pub fn from_number(number: i32) -> Option<Self> {
         usize::try_from(number).ok().and_then(|index| Self::ALL.get(index)).copied()
     }
 
-    /// The kind with this word of the notation of HLO.
+    /// Returns the kind with this word of the notation of HLO.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The word in the notation of HLO.
+    /// Returns the word in the notation of HLO.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Replicated => "replicated",

@@ -17,7 +17,7 @@ use crate::{
 const MOST_LISTED_DEVICES: i64 = 1 << 20;
 
 impl OpSharding {
-    /// The sharding without named meshes: tiles, and subgroups for axes that are manual,
+    /// Returns the sharding without named meshes: tiles, and subgroups for axes that are manual,
     /// unreduced or unused. A sharding that names no mesh comes back as it is; of a tuple every
     /// element is rewritten.
     ///
@@ -41,7 +41,7 @@ impl OpSharding {
         Self::tuple(elements)
     }
 
-    /// True if the sharding, or an element of a tuple of shardings, uses a named mesh.
+    /// Returns true if the sharding, or an element of a tuple of shardings, uses a named mesh.
     pub fn names_a_mesh(&self) -> bool {
         self.beyond_parts().is_some_and(|proto| {
             proto.named_sharding.is_some()
@@ -115,8 +115,8 @@ fn over_mesh(
     }
 }
 
-/// The sharding that is a kind of its own, if the value is one tile and all devices are in one
-/// subgroup.
+/// Returns the sharding that is a kind of its own, if the value is one tile and all devices are in
+/// one subgroup.
 fn of_all_devices(
     is_one_tile: bool,
     named_kinds: &[OpShardingType],
@@ -238,7 +238,7 @@ impl Pieces {
         product
     }
 
-    /// The devices in the order of the taken pieces, laid over `dimensions`; among the last
+    /// Returns the devices in the order of the taken pieces, laid over `dimensions`; among the last
     /// `replicated` of each tile the order means nothing: it is ascending.
     fn tiles(
         &self,
@@ -290,8 +290,8 @@ impl Pieces {
         self.listed(dimensions, replicated, &mesh.devices(limit)?)
     }
 
-    /// The tiles as an iota, if the mesh's own transposition and the pieces cut the devices at
-    /// places that fit each other.
+    /// Returns the tiles as an iota, if the mesh's own transposition and the pieces cut the devices
+    /// at places that fit each other.
     fn composed(
         &self,
         dimensions: &[i64],
@@ -343,7 +343,8 @@ impl Pieces {
         Some(TileAssignment::iota(dimensions, reshape, order))
     }
 
-    /// The devices of `mesh`, which are listed in its order, in the order of the taken pieces.
+    /// Returns the devices of `mesh`, which are listed in its order, in the order of the taken
+    /// pieces.
     fn listed(
         &self,
         dimensions: &[i64],
@@ -469,7 +470,8 @@ mod tests {
         (0..hexadecimal.len()).step_by(2).map(digit).collect()
     }
 
-    /// A value that is equal for shardings of the same meaning, with listed devices or an iota.
+    /// Returns a value that is equal for shardings of the same meaning, with listed devices or an
+    /// iota.
     fn meaning(sharding: &OpSharding) -> impl PartialEq + std::fmt::Debug {
         let devices = sharding.tile_assignment().map(|tiles| tiles.devices(1 << 20).unwrap());
         (

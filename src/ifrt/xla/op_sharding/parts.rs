@@ -34,7 +34,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The message that the parts make.
+    /// Returns the message that the parts make.
     pub(super) fn to_message(&self) -> xla::OpSharding {
         let mut out = BackwardWriter::with_capacity(0);
         self.write(&mut out);
@@ -62,7 +62,7 @@ impl Parts {
     }
 }
 
-/// The tiles of a message: a list of devices, or an iota.
+/// Returns the tiles of a message: a list of devices, or an iota.
 pub(super) fn tiles_of(
     dimensions: &[i64],
     devices: Vec<i64>,

@@ -63,8 +63,8 @@ impl fmt::Display for OpSharding {
 /// Longer names of axes are cut where they are repeated.
 const LONGEST_AXIS_NAME: usize = 64;
 
-/// The mesh with its axes, then the axes that split each dimension:
-/// `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
+/// Returns the mesh with its axes, then the axes that split each dimension: `{mesh['x'=2,'y'=4],
+/// [{'x'}, {?}]}`.
 fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
     let write_axes = |f: &mut fmt::Formatter<'_>, list: &[xla::AxisRefProto]| -> fmt::Result {
@@ -220,7 +220,7 @@ impl<'a> Notation<'a> {
         TileAssignment::listed(dimensions, devices)
     }
 
-    /// One sharding; `may_be_tuple` says whether elements may follow in place of a kind.
+    /// Returns one sharding; `may_be_tuple` says whether elements may follow in place of a kind.
     fn sharding(&mut self, may_be_tuple: bool) -> Result<OpSharding, IfrtError> {
         self.expect("{")?;
         self.skip();
@@ -254,7 +254,7 @@ impl<'a> Notation<'a> {
         OpSharding::new(proto)
     }
 
-    /// The elements of a tuple, and its end.
+    /// Returns the elements of a tuple, and its end.
     fn tuple(&mut self) -> Result<OpSharding, IfrtError> {
         let mut elements = Vec::new();
         while !self.take("}") {
@@ -266,7 +266,7 @@ impl<'a> Notation<'a> {
         OpSharding::tuple(elements)
     }
 
-    /// The word that a sharding begins with, and what belongs to it.
+    /// Returns the word that a sharding begins with, and what belongs to it.
     fn kind(&mut self) -> Result<OpSharding, IfrtError> {
         match self.word() {
             "replicated" => Ok(OpSharding::replicated()),
@@ -288,7 +288,7 @@ impl<'a> Notation<'a> {
         }
     }
 
-    /// The kinds of subgroups in braces.
+    /// Returns the kinds of subgroups in braces.
     fn subgroups(&mut self, kinds: &mut Vec<i32>) -> Result<(), IfrtError> {
         self.expect("{")?;
         loop {

@@ -28,7 +28,7 @@ struct PlainFields {
 }
 
 impl PlainFields {
-    /// The fields of `message`; `None` if there are others, or if it is none.
+    /// Returns the fields of `message`; `None` if there are others, or if it is none.
     fn read(message: &[u8]) -> Option<Self> {
         let mut plain = Self::default();
         let mut fields = Fields::new("xla.OpSharding", message);
@@ -65,7 +65,7 @@ impl Parts {
         out.number(1, self.kind.number());
     }
 
-    /// The parts, if they say all that these fields do.
+    /// Returns the parts, if they say all that these fields do.
     fn of_fields(fields: PlainFields) -> Option<Self> {
         let kind = OpShardingType::from_number(fields.kind)?;
         match kind {
@@ -97,7 +97,7 @@ impl OpSharding {
         }
     }
 
-    /// The sharding of the bytes of a message; errors name `type_name`, in which it is.
+    /// Returns the sharding of the bytes of a message; errors name `type_name`, in which it is.
     pub(in crate::ifrt) fn read(
         type_name: &'static str,
         message: &[u8],

@@ -27,7 +27,7 @@ enum Says {
 }
 
 impl Claim {
-    /// The claims of the comment at a line about a member, or about a struct.
+    /// Returns the claims of the comment at a line about a member, or about a struct.
     pub(super) fn find(
         remark: &str,
         deprecation: Option<Deprecation>,

@@ -3,7 +3,7 @@
 use super::tokens::Word;
 use crate::diff::{document::without_blanks, layout::Zero, outcome::Deprecation};
 
-/// The name and the signature of a pointer to a function.
+/// Returns the name and the signature of a pointer to a function.
 pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
     let open = words.windows(2).position(|pair| *pair == [Word::Sign('('), Word::Sign('*')])?;
     let (result, pointer) = words.split_at(open);
@@ -27,7 +27,7 @@ pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
     Some((name.to_owned(), without_blanks(&signature)))
 }
 
-/// The type of an argument: what it is called is no part of the signature.
+/// Returns the type of an argument: what it is called is no part of the signature.
 fn without_name(argument: &[Word]) -> &[Word] {
     const TYPES: [&str; 10] =
         ["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "const"];
@@ -45,7 +45,8 @@ fn without_name(argument: &[Word]) -> &[Word] {
     }
 }
 
-/// The type of an argument without what qualifies its own copy alone: `T* const` is called as `T*`.
+/// Returns the type of an argument without what qualifies its own copy alone: `T* const` is called
+/// as `T*`.
 fn without_qualifier(argument: &[Word]) -> &[Word] {
     const QUALIFIERS: [&str; 3] = ["const", "volatile", "restrict"];
     match argument.split_last() {
@@ -71,8 +72,8 @@ pub(super) fn written(words: &[Word]) -> String {
     written.collect::<Vec<_>>().join(" ")
 }
 
-/// The text of comments that follow each other, in which a line is a sentence, and again as one
-/// that goes on over the lines.
+/// Returns the text of comments that follow each other, in which a line is a sentence, and again as
+/// one that goes on over the lines.
 pub(super) fn joined(comments: &[&str]) -> String {
     match comments {
         [] => String::new(),
@@ -81,7 +82,7 @@ pub(super) fn joined(comments: &[&str]) -> String {
     }
 }
 
-/// The meaning of zero in a comment, and `true` if the member is required.
+/// Returns the meaning of zero in a comment, and `true` if the member is required.
 pub(super) fn marks(remark: &str) -> (Zero, bool) {
     let remark = remark.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| remark.contains(word));
@@ -104,7 +105,7 @@ fn sentences(remark: &str) -> impl Iterator<Item = &str> {
 /// The characters that may stand between a sentence and its first word.
 const BEFORE_A_SENTENCE: [char; 6] = [' ', '/', '*', '@', '\\', '['];
 
-/// The state of the deprecation that a comment declares.
+/// Returns the state of the deprecation that a comment declares.
 pub(super) fn deprecation(remark: &str) -> Option<Deprecation> {
     let lower = remark.to_ascii_lowercase();
     let announces = |sentence: &str| {
@@ -125,7 +126,7 @@ pub(super) fn deprecation(remark: &str) -> Option<Deprecation> {
 const ANNOUNCING: [&str; 4] =
     ["will be deprecated", "to be deprecated", "deprecated soon", "deprecating soon"];
 
-/// The successor that the comment of something deprecated names: ``Use `name` ``.
+/// Returns the successor that the comment of something deprecated names: ``Use `name` ``.
 pub(super) fn successor(remark: &str) -> Option<String> {
     let speaks_of_it = |sentence: &str| {
         sentence.is_empty()
@@ -137,7 +138,7 @@ pub(super) fn successor(remark: &str) -> Option<String> {
         .map(|quoted| quoted.name)
 }
 
-/// The name whose successor the described member is, by its comment: ``Replaces `name`.``
+/// Returns the name whose successor the described member is, by its comment: ``Replaces `name`.``
 pub(super) fn replaced(remark: &str) -> Option<String> {
     quoted_behind(remark, "replaces `")
         .find(|quoted| quoted.before.is_empty() && quoted.ends_sentence)
@@ -156,7 +157,7 @@ struct Quoted {
 /// time.
 const LONGEST_SENTENCE: usize = 200;
 
-/// The names in backquotes behind `words`, whose last character is the first quote.
+/// Returns the names in backquotes behind `words`, whose last character is the first quote.
 fn quoted_behind(remark: &str, words: &str) -> impl Iterator<Item = Quoted> {
     let lower = remark.to_ascii_lowercase();
     let places: Vec<usize> = lower.match_indices(words).map(|(at, _)| at).collect();

@@ -155,7 +155,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The comments that follow the last word on its line, and go on under each other.
+    /// Returns the comments that follow the last word on its line, and go on under each other.
     fn trailing(&mut self) -> Vec<&'a str> {
         let mut remarks = Vec::new();
         let last = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |token| token.line);
@@ -212,7 +212,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// A declaration of a type, behind `typedef` if there was one.
+    /// Returns a declaration of a type, behind `typedef` if there was one.
     fn declaration(&mut self, is_typedef: bool, remark: &[&str]) -> Result<(), Trouble> {
         let begins = self.at;
         let what = self.next().and_then(|token| token.word.name()).unwrap_or_default();
@@ -241,7 +241,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The body of a struct, union or enumeration, and the name behind it.
+    /// Returns the body of a struct, union or enumeration, and the name behind it.
     fn body(
         &mut self,
         what: &str,
@@ -294,7 +294,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The comments behind an opening bracket, if its line ends with them.
+    /// Returns the comments behind an opening bracket, if its line ends with them.
     fn behind_bracket(&mut self) -> Vec<&'a str> {
         let begins = self.at;
         let remarks = self.trailing();
@@ -306,7 +306,7 @@ impl<'a> Header<'a> {
         remarks
     }
 
-    /// The name of a type: its tag, where another one already has its name.
+    /// Returns the name of a type: its tag, where another one already has its name.
     fn unused_name(&mut self, name: String, tag: Option<&str>) -> Result<String, Trouble> {
         if !self.names.contains(&name) {
             self.names.insert(name.clone());
@@ -321,7 +321,7 @@ impl<'a> Header<'a> {
         Ok(tag.to_owned())
     }
 
-    /// The words up to the next semicolon, without comments.
+    /// Returns the words up to the next semicolon, without comments.
     fn words_to_semicolon(&mut self) -> Result<Vec<Word>, Trouble> {
         let mut words = Vec::new();
         while let Some(token) = self.next() {
@@ -334,7 +334,7 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`;` behind a declaration"))
     }
 
-    /// The names and numbers of an enumeration.
+    /// Returns the names and numbers of an enumeration.
     fn values(&mut self) -> Result<Vec<(String, i64)>, Trouble> {
         let (mut values, mut next) = (Vec::<(String, i64)>::new(), 0i64);
         let mut words = Vec::new();
@@ -372,7 +372,7 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`}` behind an enumeration"))
     }
 
-    /// The members of a struct, each with its type; of a union, all at offset 0.
+    /// Returns the members of a struct, each with its type; of a union, all at offset 0.
     fn members(&mut self, overlap: bool) -> Result<Vec<Member>, Trouble> {
         let (mut members, mut end) = (Vec::new(), 0u64);
         let (mut words, mut remark) = (Vec::new(), Vec::new());
@@ -398,7 +398,7 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`}` behind a struct"))
     }
 
-    /// One member, at offset 0.
+    /// Returns one member, at offset 0.
     fn member(&self, words: &[Word], remark: &str) -> Result<(Field, Type), Trouble> {
         let expected =
             "a member of a type that the header declares, without bits, one a declaration";

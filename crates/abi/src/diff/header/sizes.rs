@@ -68,7 +68,7 @@ pub(super) fn set_declared_sizes(
 }
 
 impl Sizes<'_> {
-    /// Index of the struct whose declared size the macro of that name is.
+    /// Returns the index of the struct whose declared size the macro of that name is.
     fn struct_of(&self, name: &str) -> Option<usize> {
         let stem = name.strip_suffix("_STRUCT_SIZE").or_else(|| name.strip_suffix("_SIZE"))?;
         self.by_macro.get(&in_capitals(stem)).copied()
@@ -132,12 +132,12 @@ impl Sizes<'_> {
     }
 }
 
-/// A name in the form of macros: `SPTIMERFNS` for `SP_TimerFns` and `SP_TIMER_FNS`.
+/// Returns a name in the form of macros: `SPTIMERFNS` for `SP_TimerFns` and `SP_TIMER_FNS`.
 fn in_capitals(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// The struct and the member in the replacement of a macro: `sizeof(STRUCT)` or
+/// Returns the struct and the member in the replacement of a macro: `sizeof(STRUCT)` or
 /// `MACRO(STRUCT, MEMBER)`.
 fn struct_and_member(words: &[Word]) -> Option<(&str, Option<&str>)> {
     let words = match words {
@@ -162,8 +162,8 @@ fn struct_and_member(words: &[Word]) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// The version that a header defines as macros: `SE_MAJOR` or another `..._MAJOR`, with the MINOR
-/// and PATCH of the same prefix. PATCH is optional.
+/// Returns the version that a header defines as macros: `SE_MAJOR` or another `..._MAJOR`, with the
+/// MINOR and PATCH of the same prefix. PATCH is optional.
 pub(super) fn version(macros: &Macros) -> Option<[i64; 3]> {
     let mut prefixes: Vec<&str> =
         macros.keys().filter_map(|name| name.strip_suffix("MAJOR")).collect();

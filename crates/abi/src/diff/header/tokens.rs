@@ -37,7 +37,7 @@ impl Word {
         *self == Self::Sign(sign)
     }
 
-    /// The name, if it is one.
+    /// Returns the name, if it is one.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
@@ -59,7 +59,7 @@ pub(super) enum Macro {
 }
 
 impl Macro {
-    /// The words that it stands for by itself.
+    /// Returns the words that it stands for by itself.
     pub(super) fn words(&self) -> Option<&[Word]> {
         match self {
             Self::Words(words) => Some(words),
@@ -74,8 +74,8 @@ const MOST_CONDITIONS: usize = 256;
 /// The greatest depth of macros that stand for macros.
 const DEEPEST: usize = 16;
 
-/// The words of `text` that are not conditioned away, given macros that are defined before; the
-/// rest of the macros is added to these. Fails with the line and what is wrong there.
+/// Returns the words of `text` that are not conditioned away, given macros that are defined before;
+/// the rest of the macros is added to these. Fails with the line and what is wrong there.
 pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usize, String)> {
     let mut found = Vec::new();
     // For each open condition: whether its lines count, and whether one branch of it did.
@@ -112,7 +112,7 @@ pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usi
     if conditions.is_empty() { Ok(found) } else { Err((line, "a condition without #endif".into())) }
 }
 
-/// The word at the beginning of a text, if that is no blank, and what comes behind it.
+/// Returns the word at the beginning of a text, if that is no blank, and what comes behind it.
 fn next_word(text: &str) -> (Option<Word>, &str) {
     if let Some(comment) = text.strip_prefix("/*") {
         let (comment, behind) = comment.split_once("*/").unwrap_or((comment, ""));
@@ -135,7 +135,7 @@ fn next_word(text: &str) -> (Option<Word>, &str) {
     (word, behind_character(text))
 }
 
-/// The rest behind a text in such quotes, which begins with one.
+/// Returns the rest behind a text in such quotes, which begins with one.
 fn behind_text(text: &str, quote: char) -> &str {
     let (mut rest, mut escaped) = (behind_character(text), false);
     while let Some(character) = rest.chars().next() {
@@ -154,7 +154,7 @@ fn behind_character(text: &str) -> &str {
     characters.as_str()
 }
 
-/// A comment without the stars in front of its lines.
+/// Returns a comment without the stars in front of its lines.
 fn comment_word(text: &str) -> Word {
     let lines =
         text.lines().map(|line| line.trim().trim_start_matches(['*', '/', '<', '!']).trim());
@@ -174,8 +174,8 @@ fn name_or_number(text: &str) -> Word {
     }
 }
 
-/// A directive with the lines that it goes on over joined, how many line ends it has, and what
-/// comes behind it.
+/// Returns a directive with the lines that it goes on over joined, how many line ends it has, and
+/// what comes behind it.
 fn logical_line(text: &str) -> (String, usize, &str) {
     let (mut line, mut ends, mut rest) = (String::new(), 0, text);
     while !rest.is_empty() {
@@ -203,7 +203,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// A macro as `#define` gives it: its name, and what it stands for.
+/// Returns a macro as `#define` gives it: its name, and what it stands for.
 fn definition(text: &str) -> Option<(String, Macro)> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -271,7 +271,7 @@ fn apply(
     Ok(())
 }
 
-/// The number that a macro stands for, through other macros.
+/// Returns the number that a macro stands for, through other macros.
 pub(super) fn number_of(name: &str, macros: &Macros) -> Option<i64> {
     let mut name = name;
     for _ in 0..DEEPEST {

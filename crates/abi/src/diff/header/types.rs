@@ -21,7 +21,7 @@ const MOST_WORDS: usize = 256;
 pub(super) struct Types(HashMap<String, Type>);
 
 impl Types {
-    /// The types of C and its standard headers, for LP64, and TensorFlow's.
+    /// Returns the types of C and its standard headers, for LP64, and TensorFlow's.
     pub(super) fn known() -> Self {
         let types = [
             // TF_Bool is TensorFlow's, in a header that the one of the executor includes.
@@ -40,7 +40,7 @@ impl Types {
         self.0.insert(name, found);
     }
 
-    /// The size and the alignment of a type, by its words.
+    /// Returns the size and the alignment of a type, by its words.
     pub(super) fn resolve(&self, words: &[Word], macros: &Macros) -> Option<Type> {
         let words = self.expanded(words, macros)?;
         if words.iter().any(|word| word.is('*')) {
@@ -62,7 +62,8 @@ impl Types {
         Some(Type { size, alignment: size })
     }
 
-    /// The words of a type with macros replaced by what they stand for, if that comes to an end.
+    /// Returns the words of a type with macros replaced by what they stand for, if that comes to an
+    /// end.
     fn expanded<'a>(&self, words: &'a [Word], macros: &'a Macros) -> Option<Vec<&'a Word>> {
         let mut pending: Vec<&Word> = words.iter().rev().collect();
         let mut expanded = Vec::new();

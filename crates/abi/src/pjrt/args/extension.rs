@@ -13,7 +13,7 @@ pub unsafe trait ExtensionArguments: Copy {
     /// The offset of its pointer in the extension, in bytes.
     const OFFSET: usize;
 
-    /// A struct without values: its size, and zero.
+    /// Creates a struct without values: its size, and zero.
     fn new() -> Self;
 }
 

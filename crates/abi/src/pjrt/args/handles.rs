@@ -56,6 +56,6 @@ pub unsafe trait Arguments: Copy {
     /// The struct's history.
     const STRUCT: &'static Struct;
 
-    /// A struct without values: the newest size, and zero.
+    /// Creates a struct without values: the newest size, and zero.
     fn new() -> Self;
 }

@@ -273,7 +273,7 @@ described!(PJRT_Buffer_MemoryLayout_Tiled {
 });
 
 impl PJRT_Buffer_MemoryLayout {
-    /// The layout without tiles in which the dimensions have that order.
+    /// Returns the layout without tiles in which the dimensions have that order.
     ///
     /// It points to the order, and is good as long as that is.
     #[must_use]

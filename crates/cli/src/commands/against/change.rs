@@ -14,7 +14,7 @@ use crate::status::ExitStatus;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Side(pub(super) Vec<(String, Cell)>);
 
-/// True if the release loads it, whatever it computes.
+/// Returns true if the release loads it, whatever it computes.
 fn loads(answer: Cell) -> bool {
     matches!(answer, Cell::Yes | Cell::Differs)
 }
@@ -48,7 +48,7 @@ impl Side {
         self.0.iter().map(|(_, answer)| *answer).max().unwrap_or(Cell::Unknown)
     }
 
-    /// The releases that load it, for people.
+    /// Returns the releases that load it, for people.
     pub(super) fn range(&self) -> String {
         match (self.oldest(), self.newest()) {
             (None, _) | (_, None) if self.worst() == Cell::Unknown => "unreadable".to_owned(),
@@ -125,7 +125,7 @@ impl Change {
     }
 }
 
-/// The changes of the artifacts below a path, by their names below it.
+/// Returns the changes of the artifacts below a path, by their names below it.
 pub(super) fn compare(
     root: &Path,
     mut before: BTreeMap<String, Verdicts>,
@@ -196,7 +196,8 @@ fn change(path: String, before: Option<&Verdicts>, after: Option<&Verdicts>) -> 
     }
 }
 
-/// The reasons of a verdict; of one that accepts, the warnings that what is computed differs.
+/// Returns the reasons of a verdict; of one that accepts, the warnings that what is computed
+/// differs.
 fn reasons(verdict: &Verdict) -> Vec<Reason> {
     let mut reasons = verdict.reasons().to_vec();
     if reasons.is_empty() {

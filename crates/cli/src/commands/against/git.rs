@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The longest listing of a revision that is read, in bytes.
 const LONGEST_LISTING: u64 = 512 << 20;
 
-/// A command of git's, which never asks the user.
+/// Returns a command of git's, which never asks the user.
 fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
@@ -63,8 +63,8 @@ pub(super) struct Revision {
 }
 
 impl Revision {
-    /// The revision of this name in the repository of a directory; `None` if there is none, or no
-    /// repository.
+    /// Returns the revision of this name in the repository of a directory; `None` if there is none,
+    /// or no repository.
     pub(super) fn named(name: &str, directory: &Path) -> Result<Option<Self>, Failure> {
         let ask_word = |words: &[&str]| {
             let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
@@ -84,7 +84,7 @@ impl Revision {
         Ok(Some(Self { top: PathBuf::from(top), objects: PathBuf::from(common), commit }))
     }
 
-    /// The listing of all files of the revision, each entry behind a NUL.
+    /// Returns the listing of all files of the revision, each entry behind a NUL.
     pub(super) fn list(&self) -> Result<Vec<u8>, Failure> {
         let words = ["ls-tree", "-r", "-z", "-l", "--full-tree", &self.commit];
         let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
@@ -93,7 +93,7 @@ impl Revision {
         })
     }
 
-    /// A process that gives the content of files.
+    /// Returns a process that gives the content of files.
     pub(super) fn reader(&self) -> Result<Blobs, Failure> {
         let mut child = git(&self.top)
             .args(["cat-file", "--batch"])

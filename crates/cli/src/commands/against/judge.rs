@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
 };
 
-/// The verdicts on each artifact at a path; none where a directory has no artifact.
+/// Returns the verdicts on each artifact at a path; none where a directory has no artifact.
 pub(super) fn judge(
     path: &Path,
     arguments: &CheckArguments,

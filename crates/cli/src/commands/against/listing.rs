@@ -20,7 +20,7 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
 }
 
-/// The entries of a listing; what is none is left out.
+/// Returns the entries of a listing; what is none is left out.
 pub(super) fn entries(listing: &[u8]) -> impl Iterator<Item = Entry> + '_ {
     listing.split(|byte| *byte == 0).filter_map(entry)
 }
@@ -60,8 +60,8 @@ fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(std::str::from_utf8(bytes).ok()?))
 }
 
-/// True if a file belongs to what is at `wanted`: it is it, or below it, or, where that is no
-/// directory of the revision, beside it, as shards and indexes are.
+/// Returns true if a file belongs to what is at `wanted`: it is it, or below it, or, where that is
+/// no directory of the revision, beside it, as shards and indexes are.
 pub(super) fn belongs(path: &Path, wanted: &Path, is_directory: bool) -> bool {
     if wanted.as_os_str().is_empty() || path.starts_with(wanted) {
         return true;

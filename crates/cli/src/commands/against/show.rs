@@ -48,7 +48,7 @@ pub(super) fn show(
     }
 }
 
-/// The changes as objects, one a line, and their numbers behind them.
+/// Returns the changes as objects, one a line, and their numbers behind them.
 fn lines(against: &str, changes: &[Change]) -> String {
     let objects = changes.iter().map(|change| object(against, change));
     objects.chain([summary(against, changes)]).map(|one| json_line(&one)).collect()
@@ -67,7 +67,7 @@ const KINDS: [ChangeKind; 6] = [
     ChangeKind::Same,
 ];
 
-/// The numbers of changes in words: `1 worse, 2 added, 3 same`.
+/// Returns the numbers of changes in words: `1 worse, 2 added, 3 same`.
 fn tally(changes: &[Change]) -> String {
     let words = KINDS.iter().filter_map(|kind| match number(changes, *kind) {
         0 => None,
@@ -131,7 +131,7 @@ fn object(against: &str, change: &Change) -> Value {
     })
 }
 
-/// The releases that have names.
+/// Returns the releases that have names.
 fn named(releases: &[String]) -> Vec<&str> {
     releases.iter().map(String::as_str).filter(|name| !name.is_empty()).collect()
 }
@@ -140,7 +140,7 @@ fn range(side: &Option<Side>) -> String {
     side.as_ref().map_or_else(|| "not there".to_owned(), Side::range)
 }
 
-/// The changes for people.
+/// Returns the changes for people.
 fn text(against: &str, changes: &[Change]) -> String {
     let mut page = String::new();
     for change in changes.iter().filter(|change| change.kind != ChangeKind::Same) {
@@ -183,7 +183,7 @@ fn write_change(change: &Change, page: &mut String) {
     }
 }
 
-/// A comment for a review: a table of what changed, the reasons behind it.
+/// Returns a comment for a review: a table of what changed, the reasons behind it.
 fn markdown(against: &str, changes: &[Change]) -> String {
     let mut page = format!("### Compatibility against {}\n\n", code(against));
     let changed: Vec<&Change> =

@@ -35,7 +35,7 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// The state of these paths in a revision, or in a folder.
+    /// Returns the state of these paths in a revision, or in a folder.
     pub(super) fn of(against: &str, paths: &[PathBuf]) -> Result<Self, Failure> {
         let directory = env::current_dir().map_err(Failure::of)?;
         let is_path = against.starts_with(['.', '/']) || against.ends_with('/');
@@ -52,7 +52,7 @@ impl Earlier {
         )))
     }
 
-    /// A folder that stands in the place of the working directory, or of the only path.
+    /// Returns a folder that stands in the place of the working directory, or of the only path.
     fn of_folder(folder: &Path, paths: &[PathBuf]) -> Self {
         let inside = |path: &PathBuf| {
             let place = folder.join(path);
@@ -131,7 +131,7 @@ fn from_top(path: &Path, revision: &Revision, directory: &Path) -> Result<PathBu
     })
 }
 
-/// A path without `.` and `..`.
+/// Returns a path without `.` and `..`.
 fn lexically(path: &Path) -> PathBuf {
     let mut found = PathBuf::new();
     for part in path.components() {
@@ -213,7 +213,7 @@ impl<'r> Copy<'r> {
         File::create_new(&place)?.write_all(&bytes)
     }
 
-    /// The content that a pointer stands for, if the repository has it.
+    /// Returns the content that a pointer stands for, if the repository has it.
     fn object(&self, identifier: &str, size: u64) -> Option<PathBuf> {
         let (first, second) = (identifier.get(..2)?, identifier.get(2..4)?);
         let place = self.revision.objects.join("lfs/objects").join(first).join(second);
@@ -242,7 +242,7 @@ impl<'r> Copy<'r> {
     }
 }
 
-/// The identifier and size in a pointer of Git LFS.
+/// Returns the identifier and size in a pointer of Git LFS.
 fn pointer(bytes: &[u8]) -> Option<(String, u64)> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines = text.lines();

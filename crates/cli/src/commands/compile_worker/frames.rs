@@ -38,7 +38,7 @@ pub(super) fn read_request(pipe: &mut impl Read) -> io::Result<Option<(Vec<u8>, 
 /// Answer of a worker: success, or the reason of the failure.
 pub(super) type Answer = Result<(), (StatusCode, String)>;
 
-/// An answer as it goes over the pipe: a line of JSON, since standard output is for text.
+/// Returns an answer as it goes over the pipe: a line of JSON, since standard output is for text.
 pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     let (code, words) = match answer {
         Ok(()) => (StatusCode::Ok, String::new()),

@@ -28,7 +28,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The gate that the arguments name.
+    /// Returns the gate that the arguments name.
     ///
     /// # Errors
     /// If a level is for no rule, or for one that refuses; if the baseline cannot be read.
@@ -59,7 +59,7 @@ impl Gate {
     }
 }
 
-/// The rule that a level is for.
+/// Returns the rule that a level is for.
 fn warning(name: &str, level: Level) -> Result<Rule, Failure> {
     let rule: Rule =
         name.parse().map_err(|error| Failure::new(format_args!("--{level}: {error}")))?;

@@ -52,7 +52,7 @@ pub(crate) struct Counted {
 }
 
 impl Reports {
-    /// The reports that the arguments ask for.
+    /// Returns the reports that the arguments ask for.
     ///
     /// # Errors
     /// If the options contradict each other, or the baseline cannot be read.
@@ -80,13 +80,13 @@ impl Reports {
         })
     }
 
-    /// True if the library is to turn warnings into reasons: where levels or a baseline are given,
-    /// they do it.
+    /// Returns true if the library is to turn warnings into reasons: where levels or a baseline are
+    /// given, they do it.
     pub(crate) fn strict(&self, arguments: &CheckArguments) -> bool {
         arguments.strict && !self.gate.is_active
     }
 
-    /// True if text for people is printed as it comes.
+    /// Returns true if text for people is printed as it comes.
     pub(crate) fn is_streamed(&self) -> bool {
         self.outputs.standard == Some(Form::Report(Format::Text)) && !self.is_page
     }
@@ -170,7 +170,7 @@ impl Reports {
         Ok(())
     }
 
-    /// The baseline, for [`Self::add`].
+    /// Returns the baseline, for [`Self::add`].
     pub(crate) fn baseline(&self) -> Option<report::Baseline> {
         self.gate.baseline.clone()
     }

@@ -8,7 +8,7 @@ use serdes_check::{
 
 use crate::{commands::remedies, failure::Failure, objects};
 
-/// The outcome that a cell is: a model that computes something else is acceptable.
+/// Returns the outcome that a cell is: a model that computes something else is acceptable.
 pub(crate) const fn outcome(cell: Cell) -> Outcome {
     match cell {
         Cell::Yes | Cell::Differs => Outcome::Acceptable,
@@ -17,7 +17,7 @@ pub(crate) const fn outcome(cell: Cell) -> Outcome {
     }
 }
 
-/// The object of a verdict, as it stands with these levels and this baseline.
+/// Returns the object of a verdict, as it stands with these levels and this baseline.
 pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failure> {
     let mut object = objects::verdict(verdict).map_err(Failure::of)?;
     let mut list = |name: &str| match object.get_mut(name).map(Value::take) {
@@ -45,7 +45,7 @@ pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failur
     Ok(object)
 }
 
-/// A warning as a reason, as `--strict` has it.
+/// Returns a warning as a reason, as `--strict` has it.
 fn denied(warning: Value, finding: &Finding) -> Value {
     let mut reason = Map::new();
     reason.insert("found".to_owned(), Value::Null);
@@ -58,7 +58,7 @@ fn denied(warning: Value, finding: &Finding) -> Value {
     reason.into()
 }
 
-/// The object behind those of an artifact, where several releases are asked about.
+/// Returns the object behind those of an artifact, where several releases are asked about.
 pub(crate) fn releases(path: &str, artifact: &Artifact) -> Value {
     let answers = || artifact.answers().iter();
     let taking = |answer: &&Answer| outcome(answer.cell) == Outcome::Acceptable;

@@ -27,8 +27,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// The reports that the arguments name. Without any it is text for people, or with `--json` the
-    /// objects; reports in files come besides.
+    /// Returns the reports that the arguments name. Without any it is text for people, or with
+    /// `--json` the objects; reports in files come besides.
     pub(crate) fn of(
         arguments: &ReportArguments,
         terminal: &mut Terminal,
@@ -44,14 +44,15 @@ impl Outputs {
         Ok(Self { standard, files: files.collect() })
     }
 
-    /// True if some report is of the findings of all artifacts.
+    /// Returns true if some report is of the findings of all artifacts.
     pub(crate) fn is_asked(&self, form: Form) -> bool {
         self.standard == Some(form) || self.files.iter().any(|(other, _)| *other == form)
     }
 }
 
 impl Form {
-    /// The form of this name; the objects have the only one that is no report of the library.
+    /// Returns the form of this name; the objects have the only one that is no report of the
+    /// library.
     fn named(name: &str) -> Self {
         name.parse().map_or(Self::Json, Self::Report)
     }

@@ -67,7 +67,7 @@ pub(super) fn run(
     )))
 }
 
-/// The file that is missing, by its path in the crate.
+/// Returns the file that is missing, by its path in the crate.
 fn file(difference: &Difference) -> Option<String> {
     match difference {
         Difference::NoGolden { line, format, number, .. } => {

@@ -55,7 +55,7 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// The steps that are the author's own.
+/// Returns the steps that are the author's own.
 fn next(format: &str, line: &str) -> Vec<String> {
     vec![
         "Cargo.toml: `serdes` and `prost` under [dependencies], `serdes-version-registry` under \

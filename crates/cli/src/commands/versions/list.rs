@@ -63,7 +63,8 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Every entry of every line of this build as a JSON object, with its age and roles on `day`.
+/// Returns every entry of every line of this build as a JSON object, with its age and roles on
+/// `day`.
 pub(crate) fn entries(day: Date) -> Vec<serde_json::Value> {
     let lines = registry().lines.iter();
     let entries_of_line = |line: &LineRecord| {
@@ -187,7 +188,7 @@ impl<'r> Row<'r> {
         }
     }
 
-    /// The cells of the table for people.
+    /// Returns the cells of the table for people.
     fn cells(&self) -> Vec<String> {
         let week_4_old = match self.younger_than_window {
             true => format!("week_4_old (only {} of {} days)", self.age_days, self.window_days),

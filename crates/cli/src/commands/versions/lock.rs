@@ -74,7 +74,7 @@ pub(super) fn meant(difference: &Difference, package: &Package) -> Option<String
     })
 }
 
-/// A number of formats, for people.
+/// Returns a number of formats, for people.
 pub(super) fn formats_of(count: usize) -> String {
     match count {
         1 => "1 format".to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn formats_of(count: usize) -> String {
     }
 }
 
-/// A number of differences, for people.
+/// Returns a number of differences, for people.
 pub(super) fn differences_of(count: usize) -> String {
     match count {
         1 => "1 difference".to_owned(),

@@ -7,12 +7,12 @@ use crate::failure::Failure;
 /// The file with the lines of a crate.
 pub(super) const FILE: &str = "versions.toml";
 
-/// The day that an option names.
+/// Returns the day that an option names.
 pub(super) fn day(option: &str, text: &str) -> Result<Date, Failure> {
     text.parse::<Date>().map_err(|error| Failure::new(format_args!("{option} {text}: {error}")))
 }
 
-/// The release that `--release` names, if it is given.
+/// Returns the release that `--release` names, if it is given.
 pub(super) fn release(text: Option<&str>) -> Result<Option<ReleaseNumber>, Failure> {
     let Some(text) = text else { return Ok(None) };
     match text.parse::<ReleaseNumber>() {

@@ -125,8 +125,8 @@ fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
     formats.iter().filter(known).cloned().collect()
 }
 
-/// A new format whose name is nearly that of one that the line has is a slip, unless its author says
-/// that it is none.
+/// Returns a new format whose name is nearly that of one that the line has is a slip, unless its
+/// author says that it is none.
 fn check_names(edited: &Edited, line: &str, new: &[String]) -> Result<(), Failure> {
     let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
     let formats = entries.into_iter().flatten().flat_map(|entry| &entry.formats);
@@ -144,7 +144,7 @@ fn check_names(edited: &Edited, line: &str, new: &[String]) -> Result<(), Failur
     Ok(())
 }
 
-/// The steps that are the author's own.
+/// Returns the steps that are the author's own.
 fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> String {
     if golden.is_empty() {
         return "next: nothing; the entry names no formats".to_owned();
@@ -233,7 +233,7 @@ fn say_releases(releases: &[LineRelease], terminal: &mut Terminal) -> Result<(),
     Ok(())
 }
 
-/// The selections for older builds that are younger than these.
+/// Returns the selections for older builds that are younger than these.
 fn young(declarations: &Declarations) -> Vec<String> {
     let lines = declarations.lines.iter();
     lines

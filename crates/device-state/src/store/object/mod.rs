@@ -37,7 +37,7 @@ impl WriteOptions {
         self.create_in(&ObjectParts::new(store, location.clone())?)
     }
 
-    /// As [`create_object`](Self::create_object), in place of what is there.
+    /// Like [`create_object`](Self::create_object), in place of what is there.
     ///
     /// # Errors
     /// If the store does not take an upload.

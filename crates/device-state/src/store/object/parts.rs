@@ -92,7 +92,7 @@ impl fmt::Debug for ObjectParts {
 }
 
 impl ObjectParts {
-    /// The state at `location` of `store`.
+    /// Creates the state at `location` of `store`.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `location` is the root of the store; or if the system has no thread
@@ -104,7 +104,7 @@ impl ObjectParts {
         Self::driven(Arc::new(driver), store, location)
     }
 
-    /// The state at `location` of `store`, of which `driver` carries the requests.
+    /// Returns the state at `location` of `store`, of which `driver` carries the requests.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `location` is the root of the store.
@@ -131,15 +131,15 @@ impl ObjectParts {
         })
     }
 
-    /// Minimum age from which later saves remove parts of saves that were not merged; zero if two
-    /// saves of the state are never under way at a time.
+    /// Sets the minimum age from which later saves remove parts of saves that were not merged; zero
+    /// if two saves of the state are never under way at a time.
     #[must_use]
     pub fn with_leftover_age(mut self, age: Duration) -> Self {
         self.leftover_age = age;
         self
     }
 
-    /// The commit of an upload that is no state, with the place for messages.
+    /// Returns the commit of an upload that is no state, with the place for messages.
     pub fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
         Box::new(UploadCommit { upload, place })
     }
@@ -150,7 +150,7 @@ impl ObjectParts {
         self
     }
 
-    /// The prefix of the parts in `directory`.
+    /// Returns the prefix of the parts in `directory`.
     fn prefix(&self, directory: &str) -> io::Result<Path> {
         let parts = self.location.parts();
         let count = self.location.parts_count().saturating_sub(1);
@@ -159,7 +159,7 @@ impl ObjectParts {
         Ok(parts.take(count).chain([last]).collect())
     }
 
-    /// The parts that are there, as the store describes them.
+    /// Returns the parts that are there, as the store describes them.
     fn list(&self) -> io::Result<Vec<(Part, ObjectMeta)>> {
         let prefix = self.prefix(&self.directory())?;
         let store = Arc::clone(&self.store);
@@ -254,7 +254,7 @@ impl ObjectParts {
     }
 }
 
-/// A place for messages.
+/// Returns a place for messages.
 fn place_of(store: &dyn ObjectStore, location: &Path) -> PathBuf {
     PathBuf::from(format!("{store}/{location}"))
 }

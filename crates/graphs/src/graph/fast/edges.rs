@@ -50,22 +50,22 @@ impl EdgeKind {
         self.0 >> from & ((1 << bits) - 1)
     }
 
-    /// The node signature of the node that gives the output.
+    /// Returns the node signature of the node that gives the output.
     pub(super) fn from(self) -> FastSignature {
         self.part(FROM, SIGNATURE_BITS) as FastSignature
     }
 
-    /// The number of the output.
+    /// Returns the number of the output.
     pub(super) fn output(self) -> u64 {
         self.part(SIGNATURE_BITS + POSITION_BITS, POSITION_BITS)
     }
 
-    /// The node signature of the node that takes it.
+    /// Returns the node signature of the node that takes it.
     pub(super) fn to(self) -> FastSignature {
         self.part(0, SIGNATURE_BITS) as FastSignature
     }
 
-    /// The position of the input.
+    /// Returns the position of the input.
     pub(super) fn input(self) -> u64 {
         self.part(SIGNATURE_BITS, POSITION_BITS)
     }
@@ -109,7 +109,7 @@ impl EdgeKinds {
         }
     }
 
-    /// Every kind of edge; `None` if there were more than are kept.
+    /// Returns every kind of edge; `None` if there were more than are kept.
     pub(super) fn all(&self) -> Option<impl Iterator<Item = EdgeKind> + '_> {
         let data = self.all.iter().copied().filter(|edge| *edge != EdgeKind::CONTROL);
         (!self.is_full).then_some(data)

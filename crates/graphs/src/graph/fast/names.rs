@@ -28,7 +28,7 @@ struct Bucket {
 const PLACES: usize = 8;
 
 impl Bucket {
-    /// The halves of a hash: the lower one is never zero, as its lowest bit is set.
+    /// Returns the halves of a hash: the lower one is never zero, as its lowest bit is set.
     #[inline]
     fn halves(hash: u64) -> (u32, u32) {
         (hash as u32, (hash >> 32) as u32)
@@ -57,7 +57,7 @@ impl Bucket {
         (first(same), first(free))
     }
 
-    /// The hash at a place.
+    /// Returns the hash at a place.
     #[inline]
     fn at(&self, place: usize) -> u64 {
         let half = |halves: &[u32; PLACES]| u64::from(halves.get(place).copied().unwrap_or(0));
@@ -84,13 +84,13 @@ impl Bucket {
 const SIGNATURE_AT: u32 = 1;
 const SIGNATURE_MASK: u64 = ((1 << SIGNATURE_BITS) - 1) << SIGNATURE_AT;
 
-/// A hash with the number of a node signature in it.
+/// Returns a hash with the number of a node signature in it.
 #[inline]
 pub(super) fn with_signature(hash: u64, signature: FastSignature) -> u64 {
     hash & !SIGNATURE_MASK | u64::from(signature) << SIGNATURE_AT
 }
 
-/// The number of the node signature that is in a hash.
+/// Returns the number of the node signature that is in a hash.
 #[inline]
 pub(super) fn signature_of(hash: u64) -> FastSignature {
     ((hash & SIGNATURE_MASK) >> SIGNATURE_AT) as FastSignature
@@ -314,14 +314,14 @@ impl Table {
         }
     }
 
-    /// The bucket where a hash belongs.
+    /// Returns the bucket where a hash belongs.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         // The high half of the product spreads the hashes evenly over any number of buckets.
         ((u128::from(hash & self.mask) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// The hash that is there for a name; put in if there is none and `put` says so.
+    /// Returns the hash that is there for a name; put in if there is none and `put` says so.
     #[inline]
     fn find(&mut self, hash: u64, put: bool) -> Option<u64> {
         let mut position = self.home(hash);

@@ -108,8 +108,8 @@ fn recent(hash: u64) -> usize {
 }
 
 impl NodeTable {
-    /// A table for a graph in a file of `size` bytes; `keeps_signatures` if nodes come with their
-    /// node signatures.
+    /// Creates a table for a graph in a file of `size` bytes; `keeps_signatures` if nodes come with
+    /// their node signatures.
     pub(super) fn new(size: u64, keeps_signatures: bool) -> Self {
         Self {
             hasher: foldhash::fast::RandomState::default(),

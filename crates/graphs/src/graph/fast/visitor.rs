@@ -206,8 +206,8 @@ impl GraphVisitor<'_> {
         is_fast
     }
 
-    /// The node signature of a node in the canonical encoding, where that is asked for. One that is
-    /// not valid for everybody ends the asking.
+    /// Returns the node signature of a node in the canonical encoding, where that is asked for. One
+    /// that is not valid for everybody ends the asking.
     #[inline]
     fn signature(
         &mut self,

@@ -80,27 +80,27 @@ impl BoundValue {
         }
     }
 
-    /// The number that a function takes it for: that of another kind of value is 0.
+    /// Returns the number that a function takes it for: that of another kind of value is 0.
     pub(super) fn number(&self) -> i64 {
         if let Self::Int(number) = self { *number } else { 0 }
     }
 
-    /// The type that a function takes it for.
+    /// Returns the type that a function takes it for.
     pub(super) fn data_type(&self) -> i32 {
         if let Self::Type(number) = self { *number } else { 0 }
     }
 
-    /// The types that a function takes it for.
+    /// Returns the types that a function takes it for.
     pub(super) fn types(&self) -> TypeList {
         if let Self::List(list) = self { list.types.clone() } else { TypeList::default() }
     }
 
-    /// True if the value names a function.
+    /// Returns true if the value names a function.
     pub(super) fn is_function(&self) -> bool {
         matches!(self, Self::Other(Element::Function))
     }
 
-    /// True if the value is of this kind, whatever its types are.
+    /// Returns true if the value is of this kind, whatever its types are.
     pub(super) fn is_of(&self, kind: AttributeKind) -> bool {
         match self {
             // No value at all stands for an empty list.
@@ -116,7 +116,7 @@ impl BoundValue {
         }
     }
 
-    /// True if a release knows all types of the value.
+    /// Returns true if a release knows all types of the value.
     pub(super) fn is_known(&self, registry: &Registry) -> bool {
         match self {
             Self::Type(number) => registry.has_type(*number),
@@ -132,7 +132,7 @@ fn scalar(element: Element) -> AttributeKind {
     AttributeKind { element, is_list: false }
 }
 
-/// An element type that is no reference.
+/// Returns an element type that is no reference.
 pub(super) fn value_type(data_type: i32) -> ElementType {
     ElementType::new(data_type, false)
 }
@@ -153,14 +153,14 @@ impl BoundList {
 pub(super) struct Binding(HashMap<Box<[u8]>, BoundValue>);
 
 impl Binding {
-    /// The attributes that a node of a graph gives to the function that it calls.
+    /// Returns the attributes that a node of a graph gives to the function that it calls.
     pub(super) fn of_graph(attributes: &Attributes) -> Self {
         let values = attributes.iter().map(|(name, value)| (name.into(), BoundValue::of(value)));
         Self(values.collect())
     }
 
-    /// The attributes that a node of a function gives to one that it calls. Placeholders stand for
-    /// values of the function `around` the node.
+    /// Returns the attributes that a node of a function gives to one that it calls. Placeholders
+    /// stand for values of the function `around` the node.
     pub(super) fn of_body(attributes: &Attributes, around: Scope<'_>) -> Self {
         let bind = |(name, value): (&[u8], _)| Some((name.into(), around.bind(value)?));
         Self(attributes.iter().filter_map(bind).collect())
@@ -188,12 +188,13 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The value that the call gives for an attribute.
+    /// Returns the value that the call gives for an attribute.
     pub(super) fn given(&self, name: &str) -> Option<&BoundValue> {
         self.binding.0.get(name.as_bytes())
     }
 
-    /// The value of an attribute of the function: the one that the call gives, or the default.
+    /// Returns the value of an attribute of the function: the one that the call gives, or the
+    /// default.
     pub(super) fn get(&self, name: &[u8]) -> Option<BoundValue> {
         let default = || {
             let attribute = self.signature.attribute(std::str::from_utf8(name).ok()?)?;
@@ -202,7 +203,8 @@ impl Scope<'_> {
         self.binding.0.get(name).cloned().or_else(default)
     }
 
-    /// The value that a value written in the function stands for; `None` if it cannot be bound.
+    /// Returns the value that a value written in the function stands for; `None` if it cannot be
+    /// bound.
     pub(super) fn bind(&self, value: AttributeValue<'_>) -> Option<BoundValue> {
         match value {
             AttributeValue::None => None,

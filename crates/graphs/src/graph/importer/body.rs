@@ -21,8 +21,8 @@ pub(super) enum Owner {
 
 pub(super) type Owners = NameMap<Owner>;
 
-/// The owners of the names of a function; a name of both a node and an argument belongs to the
-/// node.
+/// Returns the owners of the names of a function; a name of both a node and an argument belongs to
+/// the node.
 pub(super) fn owners(function: &FunctionIndex) -> Owners {
     let arguments = numbered(&function.arguments);
     let mut owners: Owners = arguments.map(|(n, one)| (one.name, Owner::Argument(n))).collect();
@@ -30,12 +30,12 @@ pub(super) fn owners(function: &FunctionIndex) -> Owners {
     owners
 }
 
-/// The members of a list with their numbers.
+/// Returns the members of a list with their numbers.
 fn numbered<T: Copy>(list: &[T]) -> impl Iterator<Item = (u32, T)> + '_ {
     (0_u32..).zip(list.iter().copied())
 }
 
-/// The first argument or result without a type.
+/// Returns the first argument or result without a type.
 pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
     let untyped = |list: &[Argument]| {
         numbered(list).find(|(_, argument)| argument.is_untyped()).map(|(number, _)| number)
@@ -45,7 +45,7 @@ pub(super) fn untyped(function: &FunctionIndex) -> Option<Part> {
         .or_else(|| untyped(&function.results).map(Part::Result))
 }
 
-/// The first diagnostic of the function, if any.
+/// Returns the first diagnostic of the function, if any.
 pub(super) fn first_diagnostic(function: &FunctionIndex) -> Option<PartDiagnostic> {
     if function.oversized {
         return None;
@@ -62,8 +62,8 @@ pub(super) fn first_diagnostic(function: &FunctionIndex) -> Option<PartDiagnosti
         .or_else(|| body.cycle(is_one_tensor))
 }
 
-/// True if an input names one tensor by its number. An input that names a list of tensors may name
-/// none, which only types can tell.
+/// Returns true if an input names one tensor by its number. An input that names a list of tensors
+/// may name none, which only types can tell.
 fn is_one_tensor(target: &Target) -> bool {
     target.element != Element::All
 }
@@ -108,7 +108,7 @@ impl Body<'_> {
         Names::Known
     }
 
-    /// True if an argument may stand for a list of tensors.
+    /// Returns true if an argument may stand for a list of tensors.
     fn is_list(&self, argument: u32) -> bool {
         self.function.arguments.get(argument as usize).is_some_and(|argument| argument.is_list())
     }
@@ -131,7 +131,7 @@ impl Body<'_> {
         })
     }
 
-    /// True if an input names an argument or an output that may exist.
+    /// Returns true if an input names an argument or an output that may exist.
     fn is_there(&self, target: &Target) -> bool {
         match self.owners.get(&target.name) {
             None => false,
@@ -151,7 +151,7 @@ impl Body<'_> {
         }
     }
 
-    /// The diagnostic of the tensor that is returned as a result.
+    /// Returns the diagnostic of the tensor that is returned as a result.
     fn returned(&self, result: Argument, target: Option<Target>) -> Option<BodyDiagnosticKind> {
         let unknown = Some(BodyDiagnosticKind::UnknownResult);
         let Some(target) = target else { return unknown };
@@ -207,7 +207,7 @@ impl Body<'_> {
         visit(edges.iter().copied(), pending, |node| self.loop_role(node))
     }
 
-    /// A node that is never visited.
+    /// Returns a node that is never visited.
     pub(super) fn cycle(&self, is_waited_for: impl Fn(&Target) -> bool) -> Option<PartDiagnostic> {
         let unvisited = self.visits(is_waited_for).unvisited()?;
         Some(PartDiagnostic { part: Part::Node(unvisited), kind: BodyDiagnosticKind::Cycle })
@@ -218,7 +218,7 @@ impl Body<'_> {
         node.map_or(LoopRole::None, |node| node.loop_role)
     }
 
-    /// The edges between nodes, and how many inputs each node waits for.
+    /// Returns the edges between nodes, and how many inputs each node waits for.
     fn edges(&self, is_waited_for: impl Fn(&Target) -> bool) -> (Vec<Edge>, Vec<u32>) {
         let mut edges = Vec::new();
         let mut pending = vec![0_u32; self.function.nodes.len()];

@@ -88,7 +88,7 @@ impl<'c> CalledShapes<'c> {
         Ok(found)
     }
 
-    /// A mismatch with the names of the node that has it.
+    /// Returns a mismatch with the names of the node that has it.
     fn named(
         &self,
         called: &CalledFunction<'_>,
@@ -123,7 +123,8 @@ impl CalledFunctions for CalledShapes<'_> {
     }
 }
 
-/// The operation of this name as one of the releases defines it that know it; none for functions.
+/// Returns the operation of this name as one of the releases defines it that know it; none for
+/// functions.
 fn operation<'r>(
     names: &FunctionNames,
     releases: Releases<'r>,
@@ -144,7 +145,7 @@ pub(super) struct ShapeReader<'c> {
 }
 
 impl<'c> ShapeReader<'c> {
-    /// A function of the library; `None` where names alone do not tell which node is meant.
+    /// Returns a function of the library; `None` where names alone do not tell which node is meant.
     fn read<F: Borrow<FunctionIndex>>(
         &mut self,
         function: F,
@@ -185,9 +186,9 @@ impl CalledFunctions for NotCalled {
     }
 }
 
-/// The first node that a shape function refuses in a function that is loaded alone, in the order of
-/// the importer's visits: of its arguments it knows what it says itself, and it finds no other
-/// function.
+/// Returns the first node that a shape function refuses in a function that is loaded alone, in the
+/// order of the importer's visits: of its arguments it knows what it says itself, and it finds no
+/// other function.
 pub(super) fn alone<'c>(
     place: Extent,
     (library, reader): (Library<'c>, &mut ShapeReader<'c>),

@@ -16,8 +16,8 @@ pub(super) enum ByRelease<T> {
 }
 
 impl<T> ByRelease<T> {
-    /// The values of all releases; `None` where no release that is `asking` has one. `are_equal`
-    /// says which may be kept once.
+    /// Returns the values of all releases; `None` where no release that is `asking` has one.
+    /// `are_equal` says which may be kept once.
     pub(super) fn of(
         values: PerRelease<Option<Rc<T>>>,
         asking: impl Fn(ReleaseId) -> bool,
@@ -36,7 +36,7 @@ impl<T> ByRelease<T> {
         }
     }
 
-    /// The value of a release.
+    /// Returns the value of a release.
     pub(super) fn get(&self, release: ReleaseId) -> Option<&Rc<T>> {
         match self {
             Self::Same(value) => Some(value),
@@ -44,7 +44,7 @@ impl<T> ByRelease<T> {
         }
     }
 
-    /// True if every value that a release has `is` so.
+    /// Returns true if every value that a release has `is` so.
     pub(super) fn all(&self, is: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::Same(value) => is(value),
@@ -53,12 +53,12 @@ impl<T> ByRelease<T> {
     }
 }
 
-/// True if two values are the same allocation.
+/// Returns true if two values are the same allocation.
 pub(super) fn are_one<T>(one: &Rc<T>, other: &Rc<T>) -> bool {
     Rc::ptr_eq(one, other)
 }
 
-/// True if two values are the same allocation, or equal.
+/// Returns true if two values are the same allocation, or equal.
 pub(super) fn are_equal<T: PartialEq>(one: &Rc<T>, other: &Rc<T>) -> bool {
     are_one(one, other) || one == other
 }

@@ -30,8 +30,9 @@ const MOST_NODES: usize = 1 << 12;
 /// The edges into a node that the importer keeps in the order in which they are made.
 const MOST_ORDERED: usize = 8;
 
-/// The numbers of the nodes in the order in which their shapes are asked for; those that nothing
-/// leads to, as nodes of loops, come last. Also whether that is known, and the same each time.
+/// Returns the numbers of the nodes in the order in which their shapes are asked for; those that
+/// nothing leads to, as nodes of loops, come last. Also whether that is known, and the same each
+/// time.
 pub(super) fn in_order(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
@@ -93,9 +94,9 @@ pub(super) fn in_order(
     Ok((order, are_ordered && are_certain))
 }
 
-/// True if the visiting order of calls is determined: no node, nor the end of the function, has
-/// more edges than the importer keeps in a fixed order while two of them lead to calls. The end has
-/// `last` edges besides arguments without consumers, those of `ends` from nodes.
+/// Returns true if the visiting order of calls is determined: no node, nor the end of the function,
+/// has more edges than the importer keeps in a fixed order while two of them lead to calls. The end
+/// has `last` edges besides arguments without consumers, those of `ends` from nodes.
 fn is_certain(
     function: &FunctionIndex,
     (order, givers): (&[u32], &[Vec<u32>]),
@@ -132,7 +133,7 @@ fn is_certain(
     end <= MOST_ORDERED || !has_two(ends, &leads)
 }
 
-/// The nodes in the order in which they are left, each after what it takes.
+/// Returns the nodes in the order in which they are left, each after what it takes.
 fn left(waiting: &mut Vec<(u32, bool)>, givers: &[Vec<u32>]) -> Vec<u32> {
     let mut order = Vec::with_capacity(givers.len());
     let mut is_seen = vec![false; givers.len()];

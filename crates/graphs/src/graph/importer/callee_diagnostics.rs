@@ -31,8 +31,8 @@ impl<'c> CalleeDiagnostics<'c> {
         Ok(Self { library, called })
     }
 
-    /// The diagnostic of the function that a node calls, for the number of tensors that the node
-    /// takes and gives.
+    /// Returns the diagnostic of the function that a node calls, for the number of tensors that the
+    /// node takes and gives.
     pub(super) fn diagnostic(
         &self,
         call: &CallingNode,
@@ -44,7 +44,7 @@ impl<'c> CalleeDiagnostics<'c> {
     }
 }
 
-/// A diagnostic of a function, where the node at `calling` finds it.
+/// Returns a diagnostic of a function, where the node at `calling` finds it.
 pub(super) fn to_diagnostic(
     library: Library<'_>,
     calling: Extent,

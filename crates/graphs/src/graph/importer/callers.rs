@@ -24,8 +24,8 @@ impl Callers {
         Self { edges, waiting }
     }
 
-    /// The functions, each after those that it calls; and those for which there is no such order,
-    /// because they can reach themselves or a function that can.
+    /// Returns the functions, each after those that it calls; and those for which there is no such
+    /// order, because they can reach themselves or a function that can.
     pub(super) fn callees_first(mut self) -> (Vec<u32>, Vec<u32>) {
         let known = (0_u32..).zip(&self.waiting).filter(|(_, waiting)| **waiting == 0);
         let mut known: Vec<u32> = known.map(|(function, _)| function).collect();

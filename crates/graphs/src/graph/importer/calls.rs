@@ -43,7 +43,7 @@ struct Function {
 }
 
 impl Function {
-    /// The diagnostic of a call, in a function or outside of functions, whatever the called
+    /// Returns the diagnostic of a call, in a function or outside of functions, whatever the called
     /// function contains.
     fn call_diagnostic(&self, call: Call) -> Option<FunctionPartDiagnostic> {
         if call.direct
@@ -56,8 +56,8 @@ impl Function {
         few.then_some(self.with(PartDiagnostic { part, kind }))
     }
 
-    /// The diagnostic of a call outside of functions, where the number of inputs is checked as
-    /// well.
+    /// Returns the diagnostic of a call outside of functions, where the number of inputs is checked
+    /// as well.
     fn node_diagnostic(&self, node: &CallingNode) -> Option<FunctionPartDiagnostic> {
         if node.inputs < self.summary.arguments {
             let (part, kind) = (Part::Function, BodyDiagnosticKind::FewInputs);
@@ -118,7 +118,7 @@ impl<'l> CalledFunctions<'l> {
         Some((number, self.functions.get(number)?))
     }
 
-    /// The nodes that call a function that cannot be built, by their numbers, ascending.
+    /// Returns the nodes that call a function that cannot be built, by their numbers, ascending.
     pub(super) fn diagnostics(&self, index: &GraphIndex) -> Vec<CallDiagnostic> {
         let by_function = self.diagnostic_by_function();
         let diagnostic_of = |node: &CallingNode| {
@@ -133,8 +133,8 @@ impl<'l> CalledFunctions<'l> {
         index.calls().iter().filter_map(diagnostic_of).collect()
     }
 
-    /// The diagnostic of what keeps each function from being built: its own, or that of a function
-    /// that it calls.
+    /// Returns the diagnostic of what keeps each function from being built: its own, or that of a
+    /// function that it calls.
     fn diagnostic_by_function(&self) -> Vec<Option<FunctionPartDiagnostic>> {
         let own = self.functions.iter().map(|function| {
             let called = |call: &Call| self.find(call.function)?.1.call_diagnostic(*call);

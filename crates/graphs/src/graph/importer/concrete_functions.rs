@@ -53,7 +53,8 @@ pub(super) struct ConcreteCall {
 }
 
 impl ConcreteCall {
-    /// The diagnostic about this call that is reported when the function that contains it is built.
+    /// Returns the diagnostic about this call that is reported when the function that contains it
+    /// is built.
     fn diagnostic(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionDiagnostic>> {
         let wrong_binding = self.wrong_binding.clone();
         wrong_binding.or_else(|| callee.call_diagnostic(self.tensors).map(Rc::new))
@@ -130,20 +131,20 @@ impl ConcreteFunction {
         Ok(())
     }
 
-    /// Its signature, if that was [read](Self::read_definition).
+    /// Returns its signature, if that was [read](Self::read_definition).
     pub(super) fn operation(&self) -> Option<Operation<'_>> {
         let definition = self.definition.get()?;
         let list = || OperationList::new([OperationDefinition::clone(definition)]);
         self.signature.get_or_init(list).operation(&definition.name)
     }
 
-    /// The attributes that it leaves to its callers: none for a function in which a release finds
-    /// nothing.
+    /// Returns the attributes that it leaves to its callers: none for a function in which a release
+    /// finds nothing.
     fn open_attributes(&self) -> &[AttributeDefinition] {
         self.definition.get().map_or(&[], |definition| &definition.attributes)
     }
 
-    /// True if it leaves an attribute to its callers.
+    /// Returns true if it leaves an attribute to its callers.
     pub(super) fn is_open(&self) -> bool {
         !self.open_attributes().is_empty()
     }
@@ -152,7 +153,8 @@ impl ConcreteFunction {
         FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() }
     }
 
-    /// The diagnostic of a call with this number of tensors, whatever the function contains.
+    /// Returns the diagnostic of a call with this number of tensors, whatever the function
+    /// contains.
     pub(super) fn call_diagnostic(
         &self,
         (inputs, outputs): (u64, u64),
@@ -167,7 +169,7 @@ impl ConcreteFunction {
         Some(self.with(InstantiationDiagnostic::names(Part::Function, kind)))
     }
 
-    /// The diagnostic for a call whose operation names no function.
+    /// Returns the diagnostic for a call whose operation names no function.
     fn unresolved_call(
         &self,
         library: Library<'_>,
@@ -185,8 +187,8 @@ impl ConcreteFunction {
         self.with(diagnostic)
     }
 
-    /// The mismatch between the attributes that a call gives and those that the function leaves to
-    /// it.
+    /// Returns the mismatch between the attributes that a call gives and those that the function
+    /// leaves to it.
     pub(super) fn wrong_binding(
         &self,
         given: &Attributes,
@@ -199,8 +201,8 @@ impl ConcreteFunction {
         })
     }
 
-    /// The diagnostic of a call without the attributes that the function leaves open, if it has
-    /// any.
+    /// Returns the diagnostic of a call without the attributes that the function leaves open, if it
+    /// has any.
     fn ungiven(&self) -> Option<FunctionDiagnostic> {
         if !self.is_open() {
             return None;
@@ -223,7 +225,7 @@ pub(super) struct ConcreteFunctions<'a> {
 }
 
 impl<'a> ConcreteFunctions<'a> {
-    /// The state for a library whose functions were not loaded.
+    /// Returns the state for a library whose functions were not loaded.
     pub(super) fn of(library: Library<'a>) -> Self {
         Self { library, functions: Vec::new(), leaves: Vec::new(), diagnostics: HashMap::new() }
     }
@@ -235,12 +237,12 @@ impl<'a> ConcreteFunctions<'a> {
         self.leaves.resize(places, false);
     }
 
-    /// The functions as a release has them.
+    /// Returns the functions as a release has them.
     pub(super) fn of_release(&self, release: ReleaseId) -> ConcreteFunctionsOfRelease<'_, 'a> {
         ConcreteFunctionsOfRelease { functions: self, release }
     }
 
-    /// True if a function was loaded for the releases.
+    /// Returns true if a function was loaded for the releases.
     pub(super) fn is_loaded(&self, position: usize) -> bool {
         let is_kept = self.functions.get(position).is_some_and(|cell| cell.get().is_some());
         is_kept || self.leaves.get(position) == Some(&true)
@@ -316,7 +318,7 @@ pub(super) struct ConcreteFunctionsOfRelease<'r, 'a> {
 }
 
 impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
-    /// A function by the hash of its name.
+    /// Returns a function by the hash of its name.
     pub(super) fn get(self, function: u64) -> Option<&'r Rc<ConcreteFunction>> {
         let ConcreteFunctions { library, functions, leaves, .. } = self.functions;
         let position = library.names.position(function)?;
@@ -360,8 +362,8 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
         })
     }
 
-    /// The diagnostic of a node of the graph, in a release, that calls a function with this number
-    /// of tensors.
+    /// Returns the diagnostic of a node of the graph, in a release, that calls a function with this
+    /// number of tensors.
     pub(super) fn import_diagnostic(
         self,
         registry: &Registry,
@@ -386,8 +388,8 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
     }
 }
 
-/// The signature of a function once it is loaded: each argument and result is one tensor of the
-/// type that is written, and no attributes are left.
+/// Returns the signature of a function once it is loaded: each argument and result is one tensor of
+/// the type that is written, and no attributes are left.
 pub(super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
     let fixed = |(argument, written): (&Argument, &ArgumentDefinition)| ArgumentDefinition {
         name: written.name.clone(),

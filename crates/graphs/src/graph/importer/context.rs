@@ -36,7 +36,7 @@ pub(in super::super) struct Context<'c> {
 }
 
 impl<'c> Context<'c> {
-    /// The number of the node at a place.
+    /// Returns the number of the node at a place.
     pub(super) fn node_at(&self, place: Extent) -> Result<Option<u32>, GraphError> {
         let (mut low, mut high) = (0, count(self.index.nodes().len()));
         while low < high {
@@ -51,12 +51,12 @@ impl<'c> Context<'c> {
         Ok(None)
     }
 
-    /// The node signature of a node, where node signatures are known.
+    /// Returns the node signature of a node, where node signatures are known.
     pub(super) fn signature_of(&self, node: u32) -> Option<&NodeSignature> {
         self.node_signatures.get(self.index.nodes().get(node as usize)?.signature())
     }
 
-    /// The functions of the graph, and the releases to judge them for.
+    /// Returns the functions of the graph, and the releases to judge them for.
     pub(super) fn library(&self) -> Library<'c> {
         let Self { source, functions: names, memo, releases, release, follows_shapes, .. } = *self;
         Library { source, names, memo, releases, release, follows_shapes }

@@ -63,7 +63,7 @@ struct Frames<'f> {
     found: Vec<Option<Frame>>,
 }
 
-/// The diagnostic in the frames of the function at an extent of the file.
+/// Returns the diagnostic in the frames of the function at an extent of the file.
 pub(super) fn diagnostic(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
@@ -175,7 +175,7 @@ impl<'f> Frames<'f> {
         (name != from.name).then(|| self.at(node, texts))
     }
 
-    /// The number of the name of the frame that a node begins.
+    /// Returns the number of the name of the frame that a node begins.
     fn name_of(&mut self, node: usize) -> Result<u32, BoxedDiagnostic> {
         let function = self.function;
         let signature = function

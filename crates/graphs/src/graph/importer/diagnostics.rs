@@ -58,13 +58,13 @@ pub(super) enum NodeDiagnostic {
 }
 
 impl NodeDiagnostic {
-    /// An operation that is deprecated by its definition alone.
+    /// Returns an operation that is deprecated by its definition alone.
     pub(super) fn deprecated_by_definition(operation: &str, version: i32) -> Self {
         let name = operation.to_owned();
         Self::Deprecated(DeprecatedOperation { name, version, replacement: None })
     }
 
-    /// The input that it is about.
+    /// Returns the input that it is about.
     fn input(&self) -> Option<u32> {
         match self {
             Self::OutputIndex { input } | Self::InputType { input, .. } => Some(*input),
@@ -100,7 +100,7 @@ impl<'c> Diagnostics<'c> {
         Self { context, last: None }
     }
 
-    /// The diagnostic that a loader has found.
+    /// Returns the diagnostic that a loader has found.
     pub(super) fn import_diagnostic(
         &mut self,
         pending: Pending,

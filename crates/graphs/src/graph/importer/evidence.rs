@@ -66,13 +66,13 @@ pub(in super::super) struct Evidence {
 }
 
 impl Evidence {
-    /// A diagnostic of the nodes that every loader finds.
+    /// Returns a diagnostic of the nodes that every loader finds.
     pub(super) fn of_nodes(diagnostic: &ImportDiagnostic) -> Self {
         let found = || Some(diagnostic.clone());
         Self { import: found(), python_import: found(), session: found(), ..Self::default() }
     }
 
-    /// True if Python's import takes the nodes.
+    /// Returns true if Python's import takes the nodes.
     pub(super) fn is_imported_by_python(&self) -> bool {
         let Self { nameless_call, function_name, python_import, .. } = self;
         [nameless_call, function_name, python_import].into_iter().all(Option::is_none)

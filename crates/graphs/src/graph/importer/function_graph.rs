@@ -59,9 +59,9 @@ pub(super) struct SignatureInGraph {
     is_open: bool,
 }
 
-/// The facts of the node signatures of a function's nodes in a release; `None` for an operation
-/// that the release lacks. If two releases agree in all of them and know the same types, they agree
-/// about the function.
+/// Returns the facts of the node signatures of a function's nodes in a release; `None` for an
+/// operation that the release lacks. If two releases agree in all of them and know the same types,
+/// they agree about the function.
 pub(super) fn signatures_in_graph(
     function: &FunctionIndex,
     definitions: &LoadDefinitions<'_>,
@@ -220,7 +220,7 @@ impl FunctionGraph<'_> {
         (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
     }
 
-    /// The diagnostic of what keeps the nodes from forming a graph.
+    /// Returns the diagnostic of what keeps the nodes from forming a graph.
     fn structure(&self) -> Option<BoxedDiagnostic> {
         let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {
@@ -275,7 +275,8 @@ impl FunctionGraph<'_> {
         Some(InstantiationDiagnostic::names(Part::Node(unvisited), BodyDiagnosticKind::Cycle))
     }
 
-    /// The index of each node's first input among all inputs, followed by the number of inputs.
+    /// Returns the index of each node's first input among all inputs, followed by the number of
+    /// inputs.
     fn starts(&self) -> Vec<usize> {
         let mut starts = Vec::with_capacity(self.function.nodes.len() + 1);
         let mut at = 0;
@@ -287,7 +288,7 @@ impl FunctionGraph<'_> {
         starts
     }
 
-    /// The diagnostic of one node.
+    /// Returns the diagnostic of one node.
     fn node_diagnostic(
         &self,
         number: u32,
@@ -328,7 +329,7 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// The type of an output, where it is known.
+    /// Returns the type of an output, where it is known.
     fn element(&self, target: &Target) -> Option<ElementType> {
         match self.output(target)? {
             Output::Open => None,
@@ -372,7 +373,7 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with(UNTYPED.0, UNTYPED.1))
     }
 
-    /// The diagnostic of the first result for which Python finds no tensor to return.
+    /// Returns the diagnostic of the first result for which Python finds no tensor to return.
     fn results(&self) -> Option<BoxedDiagnostic> {
         let is_unresolved = |target: &Option<Option<Target>>| {
             target.flatten().is_none_or(|target| self.output(&target).is_none())
@@ -393,7 +394,7 @@ impl FunctionGraph<'_> {
         self.function.control_nodes(has_name)
     }
 
-    /// A control output that is no node.
+    /// Returns a control output that is no node.
     fn control_outputs(&self) -> Option<BoxedDiagnostic> {
         let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let diagnostic =
@@ -401,14 +402,14 @@ impl FunctionGraph<'_> {
         self.control_nodes().is_none().then(diagnostic)
     }
 
-    /// A node that is two control outputs.
+    /// Returns a node that is two control outputs.
     fn repeated_control_output(&self) -> Option<BoxedDiagnostic> {
         let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let diagnostic = || base().with("a node that is two control outputs", "a node for each");
         (self.control_nodes() == Some(false)).then(diagnostic)
     }
 
-    /// An attribute of the function that no function of Python can have.
+    /// Returns an attribute of the function that no function of Python can have.
     fn attributes(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let version = definitions.registry().graph_def_version();
         let mut names = self.function.unusual_attributes.iter();
@@ -418,8 +419,8 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with(found, "one that functions of Python may have"))
     }
 
-    /// An attribute that is a placeholder and that the operation does not know: the graph cannot be
-    /// made a function again.
+    /// Returns an attribute that is a placeholder and that the operation does not know: the graph
+    /// cannot be made a function again.
     fn placeholder(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let unknown = self.function.node_signatures.iter().map(|signature| {
             let operation = definitions.find(&signature.operation)?;
@@ -439,7 +440,7 @@ impl FunctionGraph<'_> {
     }
 }
 
-/// The attributes of a node signature that are placeholders, with what these name.
+/// Returns the attributes of a node signature that are placeholders, with what these name.
 fn placeholders(signature: &BodySignature) -> impl Iterator<Item = (String, String)> + '_ {
     signature.attributes.iter().filter_map(|(name, value)| {
         let AttributeValue::Placeholder(of) = value else { return None };

@@ -71,7 +71,7 @@ struct Memory {
 type Names = (String, String);
 
 impl FunctionMemo {
-    /// The summary of the function at an extent of the file.
+    /// Returns the summary of the function at an extent of the file.
     pub(super) fn summary(
         &self,
         library: Library<'_>,
@@ -94,12 +94,12 @@ impl FunctionMemo {
         Ok(summary)
     }
 
-    /// The summary of the function at a place, if it was read before.
+    /// Returns the summary of the function at a place, if it was read before.
     pub(super) fn known(&self, library: Library<'_>, place: Extent) -> Option<Rc<FunctionSummary>> {
         self.0.borrow().summaries.get(library.names, place).cloned()
     }
 
-    /// True if a release is known to find nothing in the function at an extent of the file.
+    /// Returns true if a release is known to find nothing in the function at an extent of the file.
     pub(super) fn is_trivially_valid(
         &self,
         library: Library<'_>,
@@ -113,8 +113,8 @@ impl FunctionMemo {
             .is_some_and(|known| known.is_trivially_valid(release))
     }
 
-    /// The names of a function and of a part of it, for messages. All releases and loaders mostly
-    /// find the same one, which is read once: it may be as large as the file.
+    /// Returns the names of a function and of a part of it, for messages. All releases and loaders
+    /// mostly find the same one, which is read once: it may be as large as the file.
     pub(super) fn names(
         &self,
         library: Library<'_>,
@@ -146,7 +146,7 @@ impl FunctionMemo {
         Ok(name)
     }
 
-    /// The function at a place, with its node signatures.
+    /// Returns the function at a place, with its node signatures.
     pub(super) fn index(
         &self,
         library: Library<'_>,
@@ -194,7 +194,8 @@ impl Summaries {
 }
 
 impl Memory {
-    /// A summary like this one: a known one where functions of the same kind were read before.
+    /// Returns a summary like this one: a known one where functions of the same kind were read
+    /// before.
     fn share(&mut self, summary: FunctionSummary) -> Rc<FunctionSummary> {
         let Some(key) = summary.leaf_key() else {
             return match &self.last {

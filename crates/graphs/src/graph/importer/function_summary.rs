@@ -122,7 +122,7 @@ pub(super) struct LeafKey {
 }
 
 impl FunctionSummary {
-    /// The key by which the summary is shared; `None` if it holds more than a key does.
+    /// Returns the key by which the summary is shared; `None` if it holds more than a key does.
     pub(super) fn leaf_key(&self) -> Option<LeafKey> {
         let judged = self.judged.as_deref()?;
         let (types, trivially_valid) = (judged.types.as_ref()?, judged.trivially_valid.as_ref()?);
@@ -147,14 +147,14 @@ impl FunctionSummary {
         })
     }
 
-    /// True if every release finds nothing in the function, for any caller, and it calls and names
-    /// no other functions.
+    /// Returns true if every release finds nothing in the function, for any caller, and it calls
+    /// and names no other functions.
     pub(super) fn is_leaf(&self) -> bool {
         let trivially_valid = self.judged.as_deref().and_then(Judged::trivially_valid_in_all);
         trivially_valid.is_some_and(|trivially_valid| trivially_valid.calls.is_empty())
     }
 
-    /// True if a release finds nothing in the function, for any caller.
+    /// Returns true if a release finds nothing in the function, for any caller.
     pub(super) fn is_trivially_valid(&self, release: ReleaseId) -> bool {
         self.judged.as_deref().is_some_and(|judged| judged.trivially_valid(release).is_some())
     }
@@ -187,7 +187,8 @@ impl Judged {
         }
     }
 
-    /// The calls of the function, if it is trivially valid with the same calls in every release.
+    /// Returns the calls of the function, if it is trivially valid with the same calls in every
+    /// release.
     pub(super) fn trivially_valid_in_all(&self) -> Option<&TriviallyValid> {
         match self.trivially_valid.as_ref()? {
             ByRelease::Same(trivially_valid) => Some(trivially_valid),
@@ -195,14 +196,14 @@ impl Judged {
         }
     }
 
-    /// The calls of the function, if it is trivially valid in a release.
+    /// Returns the calls of the function, if it is trivially valid in a release.
     pub(super) fn trivially_valid(&self, release: ReleaseId) -> Option<&Rc<TriviallyValid>> {
         self.trivially_valid.as_ref()?.get(release)
     }
 }
 
-/// The types that calls of a function take and give once it is loaded: each argument and result is
-/// one tensor of the written type.
+/// Returns the types that calls of a function take and give once it is loaded: each argument and
+/// result is one tensor of the written type.
 fn loaded_types(function: &FunctionIndex) -> NodeType {
     let list = |arguments: &[Argument]| {
         let mut list = TypeList::default();
@@ -214,12 +215,12 @@ fn loaded_types(function: &FunctionIndex) -> NodeType {
     NodeType { inputs: list(&function.arguments), outputs: list(&function.results) }
 }
 
-/// True if one of the results of a function is a resource handle.
+/// Returns true if one of the results of a function is a resource handle.
 pub(super) fn gives_resource(function: &FunctionIndex) -> bool {
     function.results.iter().any(|result| result.data_type == RESOURCE)
 }
 
-/// True if a function has no attributes and neither takes nor gives references.
+/// Returns true if a function has no attributes and neither takes nor gives references.
 fn is_closed(function: &FunctionIndex) -> bool {
     let signature = &function.signature;
     let mut arguments = signature.inputs.iter().chain(&signature.outputs);
@@ -229,7 +230,7 @@ fn is_closed(function: &FunctionIndex) -> bool {
 /// The facts of a release about each node signature of a function's nodes.
 type ReleaseSignatures = Vec<Rc<SignatureFacts>>;
 
-/// The releases in which nothing is wrong with a function; `None` if there are none.
+/// Returns the releases in which nothing is wrong with a function; `None` if there are none.
 fn trivially_valid(
     function: &FunctionIndex,
     edges: &Edges,
@@ -266,7 +267,7 @@ fn trivially_valid(
     ByRelease::of(releases.map(judge), |_| true, are_one)
 }
 
-/// The calls in a function whose node signatures are these.
+/// Returns the calls in a function whose node signatures are these.
 fn calls(
     function: &FunctionIndex,
     node_signatures: &[Rc<SignatureFacts>],
@@ -281,8 +282,8 @@ fn calls(
     function.calls.iter().filter_map(call).collect()
 }
 
-/// The diagnostic that the C++ loader finds in a function before it looks at the graph, even if the
-/// function is not called: a constant of unknown size, or a call of itself.
+/// Returns the diagnostic that the C++ loader finds in a function before it looks at the graph,
+/// even if the function is not called: a constant of unknown size, or a call of itself.
 fn unsaved(function: &FunctionIndex) -> Option<BoxedDiagnostic> {
     let unsaved =
         |operation: &str, attributes| SavedTensorDiagnostic::of(operation.as_bytes(), attributes);

@@ -3,7 +3,7 @@
 
 use crate::graph::{StructureDiagnostic, StructureDiagnosticKind, index::GraphIndex};
 
-/// The first diagnostic: functions are added before gradients.
+/// Returns the first diagnostic: functions are added before gradients.
 pub(super) fn first_diagnostic(index: &GraphIndex) -> Option<StructureDiagnostic> {
     let duplicate = index.duplicate_function().map(|function| function.name.as_str());
     let duplicate = (duplicate, StructureDiagnosticKind::DuplicateFunction);

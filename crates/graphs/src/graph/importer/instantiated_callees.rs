@@ -223,7 +223,7 @@ impl<'l> InstantiatedCallees<'l> {
         }
     }
 
-    /// The calls in a function.
+    /// Returns the calls in a function.
     fn calls_of(&self, function: usize) -> &[InnerCall] {
         let end =
             |function: usize| self.callees.get(function).map_or(0, |callee| callee.calls as usize);
@@ -231,7 +231,7 @@ impl<'l> InstantiatedCallees<'l> {
         self.calls.get(begin..end(function)).unwrap_or_default()
     }
 
-    /// A diagnostic in a function.
+    /// Returns a diagnostic in a function.
     fn with(
         &self,
         callee: &InstantiatedCallee,
@@ -242,13 +242,14 @@ impl<'l> InstantiatedCallees<'l> {
         Rc::new(FunctionDiagnostic { function, diagnostic })
     }
 
-    /// The number of a function in `callees`, by the hash of its name.
+    /// Returns the number of a function in `callees`, by the hash of its name.
     fn position(&self, function: u64) -> Option<usize> {
         let number = *self.numbers.get(self.names.position(function)?)?;
         Some(number.checked_sub(1)? as usize)
     }
 
-    /// The calls in a function that the importer looks into, in the order in which they come.
+    /// Returns the calls in a function that the importer looks into, in the order in which they
+    /// come.
     fn calls_inside<'f>(
         &mut self,
         library: Library<'_>,
@@ -294,8 +295,8 @@ impl<'l> InstantiatedCallees<'l> {
         self.push(call.function, Some(ByRelease::Same(built)));
     }
 
-    /// The result of building a function in all releases, for the number of tensors that it takes
-    /// and gives; shared with the function before if it is equal.
+    /// Returns the result of building a function in all releases, for the number of tensors that it
+    /// takes and gives; shared with the function before if it is equal.
     fn built_of(&mut self, (inputs, outputs): (u64, u64)) -> Rc<InstantiationResult> {
         if let Some(known) = &self.trivially_valid
             && known
@@ -310,7 +311,7 @@ impl<'l> InstantiatedCallees<'l> {
         built
     }
 
-    /// The result of building a function in a release, shared as well.
+    /// Returns the result of building a function in a release, shared as well.
     fn shared(&mut self, built: Rc<InstantiationResult>) -> Rc<InstantiationResult> {
         match built.as_ref() {
             Ok(Built { inputs, outputs, no_shape_function: None }) => {
@@ -323,8 +324,8 @@ impl<'l> InstantiatedCallees<'l> {
         }
     }
 
-    /// The diagnostic of a call with this number of inputs and outputs, whatever the function
-    /// contains.
+    /// Returns the diagnostic of a call with this number of inputs and outputs, whatever the
+    /// function contains.
     fn call_diagnostic(
         &self,
         function: u64,
@@ -343,8 +344,8 @@ impl<'l> InstantiatedCallees<'l> {
         Some(self.with(callee, InstantiationDiagnostic::names(Part::Function, kind).into()))
     }
 
-    /// The diagnostic of what keeps a loader from building the function that a node of the graph
-    /// calls with this number of tensors.
+    /// Returns the diagnostic of what keeps a loader from building the function that a node of the
+    /// graph calls with this number of tensors.
     pub(in super::super) fn diagnostic(
         &self,
         node: &CallingNode,
@@ -366,14 +367,14 @@ impl<'l> InstantiatedCallees<'l> {
 }
 
 impl CallOrder {
-    /// True if the calls can be recorded without their visiting order.
+    /// Returns true if the calls can be recorded without their visiting order.
     fn takes(self, calls: &[TriviallyValidCall]) -> bool {
         self == Self::AsWritten || !calls.iter().any(|inner| inner.body.call.inside)
     }
 }
 
-/// The calls in a function in the order in which the importer comes to them, and whether that is
-/// the same each time.
+/// Returns the calls in a function in the order in which the importer comes to them, and whether
+/// that is the same each time.
 fn in_order<'f>(
     library: Library<'_>,
     function: (&FunctionIndex, Extent),
@@ -415,7 +416,7 @@ impl InstantiatedCallee {
         self.built.as_ref()?.get(release)
     }
 
-    /// The diagnostic in the function itself, without those in functions that it calls.
+    /// Returns the diagnostic in the function itself, without those in functions that it calls.
     fn own(
         &self,
         release: ReleaseId,

@@ -44,7 +44,8 @@ pub(in super::super) fn judge(
     Ok(structure)
 }
 
-/// The steps of the importer, where nodes without an operation may call a function without a name.
+/// Returns the steps of the importer, where nodes without an operation may call a function without
+/// a name.
 fn steps(library: Library<'_>, index: &GraphIndex) -> Result<StructureDiagnostics, GraphError> {
     let Library { source, release, .. } = library;
     if index.is_without_nodes() {
@@ -88,7 +89,7 @@ fn steps(library: Library<'_>, index: &GraphIndex) -> Result<StructureDiagnostic
     })
 }
 
-/// A diagnostic with the names of what has it.
+/// Returns a diagnostic with the names of what has it.
 pub(super) fn named(
     source: Source<'_>,
     index: &GraphIndex,
@@ -111,7 +112,7 @@ pub(super) fn named(
     Ok(found)
 }
 
-/// The extent of a node that can have a diagnostic.
+/// Returns the extent of a node that can have a diagnostic.
 pub(super) fn place_of(
     source: Source<'_>,
     index: &GraphIndex,

@@ -31,8 +31,8 @@ pub(in super::super) struct LoadedGraph<'g> {
 }
 
 impl LoadedGraph<'_> {
-    /// True if `tf.saved_model.load` loads the objects of the model: TensorFlow looks for them only
-    /// in a file with one meta graph.
+    /// Returns true if `tf.saved_model.load` loads the objects of the model: TensorFlow looks for
+    /// them only in a file with one meta graph.
     pub(super) fn has_objects(&self) -> bool {
         self.meta_graph.has_object_graph && self.is_only
     }
@@ -54,8 +54,8 @@ impl Visited<'_> {
     }
 }
 
-/// The top-level node facts of the meta graph with this number, read unless they are `known`; none
-/// where no loader asks for them.
+/// Returns the top-level node facts of the meta graph with this number, read unless they are
+/// `known`; none where no loader asks for them.
 pub(in super::super) fn top_level_nodes(
     Library { source, releases, release, .. }: Library<'_>,
     number: usize,

@@ -7,7 +7,7 @@ use crate::graph::{
     index::{GraphIndex, NodeMismatch},
 };
 
-/// The first node that no graph can have, or whose input names no node.
+/// Returns the first node that no graph can have, or whose input names no node.
 pub(super) fn first_diagnostic(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     mismatch(index).or_else(|| unknown_input(index))
 }
@@ -27,8 +27,8 @@ fn mismatch(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     Some(NodeStructureDiagnostic { node: count(index.nodes().len()).saturating_sub(1), kind })
 }
 
-/// The first node without an operation that is not faulty before, where the library has a function
-/// without a name: the importer does not ask what it calls.
+/// Returns the first node without an operation that is not faulty before, where the library has a
+/// function without a name: the importer does not ask what it calls.
 pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let node = index.nameless_call()?;
     let is_last = count(index.nodes().len()) == node.saturating_add(1);

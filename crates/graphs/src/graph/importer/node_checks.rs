@@ -30,8 +30,8 @@ use crate::graph::{
     shapes::ShapeDiagnostic,
 };
 
-/// The first diagnostic that a loader of each release finds, if any; the loader checks nodes as
-/// `strictness` says.
+/// Returns the first diagnostic that a loader of each release finds, if any; the loader checks
+/// nodes as `strictness` says.
 pub(super) fn first_diagnostics(
     context: &Context<'_>,
     visits: &Visits,
@@ -109,7 +109,7 @@ struct Walk<'w> {
     functions: Functions<'w>,
 }
 
-/// The inputs of a node with their positions.
+/// Returns the inputs of a node with their positions.
 fn numbered(inputs: &[Input]) -> impl Iterator<Item = (u32, Input)> + '_ {
     (0_u32..).zip(inputs.iter().copied())
 }
@@ -126,7 +126,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The output that an input is.
+    /// Returns the output that an input is.
     fn output(&self, input: Input) -> Output {
         self.context.index.output(input)
     }
@@ -135,12 +135,12 @@ impl Walk<'_> {
         self.context.signature_of(node)
     }
 
-    /// The types that a node has for everybody.
+    /// Returns the types that a node has for everybody.
     fn common_types(&self, node: u32) -> Option<&NodeType> {
         self.context.node_signatures.types(self.node_signature(node)?.common_types()?)
     }
 
-    /// The types that a node has for a loader, if it is valid by itself.
+    /// Returns the types that a node has for a loader, if it is valid by itself.
     fn types(&self, node: u32, profile: LoaderProfile) -> Option<&NodeType> {
         if let Some(function) = self.concrete_function(node, profile.release) {
             return Some(&function.types);
@@ -149,26 +149,26 @@ impl Walk<'_> {
         self.context.node_signatures.types_of(node.signature(), profile)
     }
 
-    /// The function that is the operation of a node, where functions are others than as they are
-    /// written.
+    /// Returns the function that is the operation of a node, where functions are others than as
+    /// they are written.
     fn concrete_function(&self, node: u32, release: ReleaseId) -> Option<&ConcreteFunction> {
         let Functions::Reexported(functions) = self.functions else { return None };
         let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
         functions.of_release(release).get(call.call.function).map(Rc::as_ref)
     }
 
-    /// True if the recorded facts of a node differ from the file, because it calls a function that
-    /// was exported again.
+    /// Returns true if the recorded facts of a node differ from the file, because it calls a
+    /// function that was exported again.
     fn calls_concrete_function(&self, node: u32) -> bool {
         matches!(self.functions, Functions::Reexported(..)) && self.slow.contains(&node)
     }
 
-    /// True if a node is visited before another.
+    /// Returns true if a node is visited before another.
     fn is_before(&self, node: u32, other: u32) -> bool {
         self.visits.of(node) < self.visits.of(other)
     }
 
-    /// True if the node is certainly valid for every loader. False requires the slow path.
+    /// Returns true if the node is certainly valid for every loader. False requires the slow path.
     fn is_valid(&self, node: u32) -> bool {
         let needs_only_types =
             self.node_signature(node).is_some_and(|node_signature| node_signature.needs_only_types);
@@ -217,7 +217,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The diagnostic of a node for one loader, in the importer's order.
+    /// Returns the diagnostic of a node for one loader, in the importer's order.
     fn diagnostic_of(
         &self,
         node: u32,
@@ -262,7 +262,7 @@ impl Walk<'_> {
         Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, profile)))
     }
 
-    /// Number of tensors that a node takes and gives that calls a function.
+    /// Returns the number of tensors that a node takes and gives that calls a function.
     fn tensors(&self, call: &CallingNode, profile: LoaderProfile) -> (u64, u64) {
         match self.types(call.number, profile) {
             Some(types) => (types.inputs.len(), types.outputs.len()),
@@ -270,7 +270,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The diagnostic of the function that a node calls.
+    /// Returns the diagnostic of the function that a node calls.
     fn called(
         &self,
         call: &CallingNode,
@@ -286,7 +286,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The attributes and the number of inputs of a node whose operation is a function.
+    /// Returns the attributes and the number of inputs of a node whose operation is a function.
     fn by_signature(
         &self,
         node: u32,
@@ -313,8 +313,8 @@ impl Walk<'_> {
         Ok((found != expected).then_some(NodeDiagnostic::InputCount { found, expected }))
     }
 
-    /// The diagnostic of what keeps a session from creating a node and its edges. A session rejects
-    /// only extra inputs, and checks neither deprecation nor shapes nor functions.
+    /// Returns the diagnostic of what keeps a session from creating a node and its edges. A session
+    /// rejects only extra inputs, and checks neither deprecation nor shapes nor functions.
     fn session_diagnostic(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         if let Some(diagnostic) = self.output_index(node, profile) {
             return Some(diagnostic);
@@ -339,7 +339,7 @@ impl Walk<'_> {
         NodeDiagnostic::InputCount { found, expected }
     }
 
-    /// An input that names an output which its node does not have.
+    /// Returns an input that names an output which its node does not have.
     fn output_index(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let is_nowhere = |input: Input| {
             let number = self.output(input).number()?;
@@ -352,7 +352,7 @@ impl Walk<'_> {
         Some(NodeDiagnostic::OutputIndex { input })
     }
 
-    /// The operation, the attributes, the number of inputs, the deprecation.
+    /// Returns the operation, the attributes, the number of inputs, the deprecation.
     fn by_itself(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         let node_signature = self.node_signature(node)?;
         match node_signature.judged(profile) {
@@ -391,13 +391,13 @@ impl Walk<'_> {
         Some(NodeDiagnostic::deprecated_by_definition(definition.name(), version))
     }
 
-    /// An input of another type than the operation takes there.
+    /// Returns an input of another type than the operation takes there.
     fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         self.find_edge(node, |position, input| self.type_diagnostic(node, position, input, profile))
     }
 
-    /// The first diagnostic that `find` gives of an input of data, by its position, from a node
-    /// that is visited before this one.
+    /// Returns the first diagnostic that `find` gives of an input of data, by its position, from a
+    /// node that is visited before this one.
     fn find_edge(
         &self,
         node: u32,
@@ -411,7 +411,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The diagnostic of the type of one input.
+    /// Returns the diagnostic of the type of one input.
     fn type_diagnostic(
         &self,
         node: u32,

@@ -50,7 +50,7 @@ pub(super) struct ReferenceDiagnostics {
     pub(super) cpp: Option<ImportDiagnostic>,
 }
 
-/// The diagnostics that the loaders of each release find in a meta graph.
+/// Returns the diagnostics that the loaders of each release find in a meta graph.
 pub(super) fn judge(
     graph: &LoadedGraph<'_>,
 ) -> Result<PerRelease<ReferenceDiagnostics>, GraphError> {
@@ -100,7 +100,8 @@ struct OutputCounts<'l> {
 }
 
 impl OutputCounts<'_> {
-    /// Number of outputs of a node in each release; `None` if its operation does not determine it.
+    /// Returns the number of outputs of a node in each release; `None` if its operation does not
+    /// determine it.
     fn of(&mut self, place: Extent) -> Result<PerRelease<Option<u64>>, GraphError> {
         let Library { source, names, releases, release, .. } = self.library;
         let node = node_at::read(source, place, None, release)?;
@@ -118,7 +119,7 @@ impl OutputCounts<'_> {
         Ok(releases.operations(operation).map(outputs))
     }
 
-    /// Number of results of a function, if each is one tensor.
+    /// Returns the number of results of a function, if each is one tensor.
     fn of_function(&mut self, place: Extent) -> Result<Option<u64>, GraphError> {
         if let Some(known) = self.functions.get(&place.start) {
             return Ok(*known);
@@ -177,7 +178,7 @@ impl Lookup {
         }
     }
 
-    /// The name of the node that is looked up.
+    /// Returns the name of the node that is looked up.
     fn node(&self) -> Option<&[u8]> {
         self.named().map(|named| named.node.as_bytes())
     }
@@ -201,7 +202,7 @@ struct Lookups {
 }
 
 impl Lookups {
-    /// The lookups of a model, or of a single meta graph, of which only the collections are
+    /// Returns the lookups of a model, or of a single meta graph, of which only the collections are
     /// checked.
     fn of(referring: &Referring, is_model: bool) -> Self {
         let mut lookups = Self { load_v1: collections(referring), ..Self::default() };
@@ -244,7 +245,7 @@ impl Lookups {
     }
 }
 
-/// The names in collections, in the order of the collections' names.
+/// Returns the names in collections, in the order of the collections' names.
 fn collections(referring: &Referring) -> Vec<Lookup> {
     let mut lookups = Vec::new();
     if let Some(unbound) = referring.collections.get(UNBOUND)
@@ -275,8 +276,8 @@ fn collections(referring: &Referring) -> Vec<Lookup> {
     lookups
 }
 
-/// The operation that is run once variables are there, if there is one: as Python looks it up, and
-/// as the C++ loader does.
+/// Returns the operation that is run once variables are there, if there is one: as Python looks it
+/// up, and as the C++ loader does.
 fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     if let Some(signature) = referring.signatures.get(INIT_SIGNATURE) {
         let by = whose("signature", INIT_SIGNATURE);
@@ -313,12 +314,12 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     (Some(Lookup::new(&by, &name, asked)), run_in_cpp(&by, &name))
 }
 
-/// The lookup of the C++ loader for an operation to run; `None` if it has no name.
+/// Returns the lookup of the C++ loader for an operation to run; `None` if it has no name.
 fn run_in_cpp(by: &Rc<str>, text: &str) -> Option<Lookup> {
     (!text.is_empty()).then(|| Lookup::in_cpp(by, text))
 }
 
-/// The lookups of `tf.saved_model.load` for a signature.
+/// Returns the lookups of `tf.saved_model.load` for a signature.
 fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
     let by = whose("signature", key);
     let mut lookups = Vec::new();
@@ -388,8 +389,8 @@ impl ReferencedNodes<'_> {
         node.outputs[release].is_none_or(|outputs| named.is_of(outputs))
     }
 
-    /// The first placeholder that a signature or another pruned function needs and does not feed.
-    /// `None` without an index of the graph.
+    /// Returns the first placeholder that a signature or another pruned function needs and does not
+    /// feed. `None` without an index of the graph.
     fn unfed(&mut self, referring: &Referring) -> Result<Option<ImportDiagnostic>, GraphError> {
         let Some(visited) = self.visited else { return Ok(None) };
         let name = |tensor: &TensorReference| match tensor {
@@ -426,8 +427,8 @@ impl ReferencedNodes<'_> {
         Ok(None)
     }
 
-    /// The first placeholder that is found on the way back from what is fetched, where that does
-    /// not end at a node that is fed.
+    /// Returns the first placeholder that is found on the way back from what is fetched, where that
+    /// does not end at a node that is fed.
     fn placeholder_behind(
         &mut self,
         Visited { context, .. }: Visited<'_>,

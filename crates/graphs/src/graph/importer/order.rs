@@ -37,7 +37,7 @@ fn loop_role(index: &GraphIndex, node: u32) -> LoopRole {
     index.nodes().get(node as usize).map_or(LoopRole::None, |node| node.loop_role())
 }
 
-/// Number of inputs that a node waits for.
+/// Returns the number of inputs that a node waits for.
 fn pending(index: &GraphIndex, node: u32) -> u32 {
     let inputs = index.inputs(node);
     let comes_back = |from: u32| loop_role(index, from) == LoopRole::NextIteration;
@@ -52,7 +52,8 @@ fn pending(index: &GraphIndex, node: u32) -> u32 {
     count(inputs.len())
 }
 
-/// The first node of each deprecated operation that is visited at all, in the order of the visits.
+/// Returns the first node of each deprecated operation that is visited at all, in the order of the
+/// visits.
 pub(super) fn deprecated(index: &GraphIndex, visits: &Visits) -> Vec<DeprecatedNode> {
     let mut nodes = index.deprecated().to_vec();
     nodes.sort_by_key(|node| (node.position, visits.of(node.number)));
@@ -62,8 +63,8 @@ pub(super) fn deprecated(index: &GraphIndex, visits: &Visits) -> Vec<DeprecatedN
     nodes
 }
 
-/// The importer's first diagnostic while it visits nodes; `calls` are those of functions that
-/// cannot be built.
+/// Returns the importer's first diagnostic while it visits nodes; `calls` are those of functions
+/// that cannot be built.
 pub(super) fn first_diagnostic(
     index: &GraphIndex,
     visits: &Visits,
@@ -93,16 +94,16 @@ pub(super) fn first_diagnostic(
     })
 }
 
-/// The time when a diagnostic is found.
+/// Returns the time when a diagnostic is found.
 fn time_of(visits: &Visits, diagnostic: NodeStructureDiagnostic) -> u32 {
     let is_crash = diagnostic.kind == StructureDiagnosticKind::LoopInputs;
     let crash = visits.crash().filter(|_| is_crash);
     visits.of(crash.map_or(diagnostic.node, |crash| crash.at))
 }
 
-/// Number of deprecated nodes that are visited before a diagnostic. A function can declare itself
-/// deprecated, which is reported before a diagnostic of its body, but not before one of its
-/// signature.
+/// Returns the number of deprecated nodes that are visited before a diagnostic. A function can
+/// declare itself deprecated, which is reported before a diagnostic of its body, but not before one
+/// of its signature.
 pub(super) fn visited_before(
     deprecated: &[DeprecatedNode],
     visits: &Visits,

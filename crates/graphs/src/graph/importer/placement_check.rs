@@ -104,8 +104,8 @@ impl PlacementCheck {
         Ok(())
     }
 
-    /// The first node that can be placed nowhere in a release: it is in no loop, its device cannot
-    /// be read, or there is no kernel for its operation.
+    /// Returns the first node that can be placed nowhere in a release: it is in no loop, its device
+    /// cannot be read, or there is no kernel for its operation.
     pub(super) fn diagnostic(
         &self,
         library: Library<'_>,

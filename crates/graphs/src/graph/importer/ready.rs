@@ -15,7 +15,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// An empty set for numbers below `bound`.
+    /// Returns an empty set for numbers below `bound`.
     pub(super) fn below(bound: usize) -> Self {
         let mut levels = Vec::new();
         let mut words = bound.div_ceil(WORD).max(1);

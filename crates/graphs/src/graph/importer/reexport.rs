@@ -59,7 +59,7 @@ pub(super) struct ReexportedFunctions<'a> {
 }
 
 impl<'a> ReexportedFunctions<'a> {
-    /// The results for a library whose functions were not loaded.
+    /// Returns the results for a library whose functions were not loaded.
     pub(super) fn none(library: Library<'a>) -> Self {
         let functions = ConcreteFunctions::of(library);
         let none = library.releases.all(None);
@@ -101,7 +101,7 @@ pub(super) fn load<'a>(
     Loading { library, deprecated, found, shapes, steps: 0 }.all(&order, &functions)
 }
 
-/// The first function that TensorFlow does not find equal to itself; see
+/// Returns the first function that TensorFlow does not find equal to itself; see
 /// [`ReexportedFunctions::unequal`].
 pub(super) fn unequal(
     library: Library<'_>,
@@ -263,7 +263,8 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    /// The function as each release has it that has found nothing yet, and finds nothing in it.
+    /// Returns the function as each release has it that has found nothing yet, and finds nothing in
+    /// it.
     fn in_each_release(
         &mut self,
         unloaded: &Unloaded,
@@ -344,8 +345,8 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// The types of a function's arguments and results, and its calls, if a release certainly finds
-/// nothing wrong in it.
+/// Returns the types of a function's arguments and results, and its calls, if a release certainly
+/// finds nothing wrong in it.
 fn accepted_by(
     summary: &FunctionSummary,
     release: ReleaseId,

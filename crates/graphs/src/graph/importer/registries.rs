@@ -33,14 +33,14 @@ impl CheckedNodes {
         Self { evidence: releases.all(Evidence::default()), do_shapes_fit: false }
     }
 
-    /// A graph with a diagnostic that every loader of every release finds.
+    /// Returns a graph with a diagnostic that every loader of every release finds.
     fn refused(diagnostic: &ImportDiagnostic, releases: Releases<'_>) -> Self {
         Self { evidence: releases.all(Evidence::of_nodes(diagnostic)), do_shapes_fit: false }
     }
 }
 
-/// The evidence of a graph in which the importer finds a diagnostic before it asks what operations
-/// are.
+/// Returns the evidence of a graph in which the importer finds a diagnostic before it asks what
+/// operations are.
 pub(in super::super) fn structure_evidence(
     diagnostic: &StructureDiagnostic,
     releases: Releases<'_>,
@@ -75,7 +75,7 @@ pub(in super::super) fn check_nodes(
     Ok(checked)
 }
 
-/// The same, where nodes without an operation may call a function without a name.
+/// Returns the same, where nodes without an operation may call a function without a name.
 fn check_named(
     context: &Context<'_>,
     found: &FoundSignatures<'_>,
@@ -109,7 +109,7 @@ fn check_named(
     Ok(checked)
 }
 
-/// The same of a graph whose nodes are visited.
+/// Returns the same of a graph whose nodes are visited.
 fn check_visited(
     context: &Context<'_>,
     structure: &StructureDiagnostics,
@@ -155,7 +155,7 @@ fn check_visited(
     Ok(CheckedNodes { evidence, do_shapes_fit: context.follows_shapes && shapes.is_none() })
 }
 
-/// The first node that a shape function refuses, where shapes are asked for.
+/// Returns the first node that a shape function refuses, where shapes are asked for.
 fn shape_diagnostic(
     context: &Context<'_>,
     visits: &Visits,
@@ -169,8 +169,8 @@ fn shape_diagnostic(
     shapes::first_diagnostic(graph, visits.in_order(), called)
 }
 
-/// The diagnostic that `tf.saved_model.load` finds in the nodes outside of functions, after it
-/// loaded these.
+/// Returns the diagnostic that `tf.saved_model.load` finds in the nodes outside of functions, after
+/// it loaded these.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &ConcreteFunctions<'_>,
@@ -181,8 +181,8 @@ pub(super) fn loaded(
     first_diagnostics(context, visits, Strictness::Load, functions, shapes.as_ref())
 }
 
-/// The first function whose name is that of an operation, unless another one of the library is
-/// faulty before it.
+/// Returns the first function whose name is that of an operation, unless another one of the library
+/// is faulty before it.
 fn function_name(
     index: &GraphIndex,
     clashes: &NameClashes,
@@ -203,7 +203,7 @@ fn function_name(
     })
 }
 
-/// The diagnostic of a graph with a name that is too long to be read.
+/// Returns the diagnostic of a graph with a name that is too long to be read.
 fn oversized() -> ImportDiagnostic {
     ImportDiagnostic {
         kind: ImportDiagnosticKind::Oversized,

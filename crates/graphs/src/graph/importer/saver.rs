@@ -4,7 +4,7 @@
 
 use crate::graph::{ImportDiagnostic, ImportDiagnosticKind, MetaGraph};
 
-/// The diagnostic of what keeps Python from creating the saver, if there is one.
+/// Returns the diagnostic of what keeps Python from creating the saver, if there is one.
 pub(super) fn diagnostic(meta_graph: &MetaGraph) -> Option<ImportDiagnostic> {
     let saver = meta_graph.saver;
     let (found, expected) = match (saver.save, saver.restore) {

@@ -39,8 +39,8 @@ struct NamedOutput {
 }
 
 impl SignatureFacts {
-    /// The facts of a release about a node signature; `None` if the node signature needs the slow
-    /// path.
+    /// Returns the facts of a release about a node signature; `None` if the node signature needs
+    /// the slow path.
     fn of(
         signature: &BodySignature,
         definition: Operation<'_>,
@@ -76,7 +76,7 @@ impl SignatureFacts {
         Some(Self { types, outputs })
     }
 
-    /// The position among all tensors that a node gives of one of those of an output.
+    /// Returns the position among all tensors that a node gives of one of those of an output.
     pub(super) fn output(&self, name: u32, element: u32) -> Option<u64> {
         let output = self.outputs.iter().find(|output| output.name == name)?;
         let element = u64::from(element);
@@ -84,7 +84,7 @@ impl SignatureFacts {
     }
 }
 
-/// Number of tensors that Python counts for an output; it does not apply defaults.
+/// Returns the number of tensors that Python counts for an output; it does not apply defaults.
 pub(super) fn tensors<'v>(
     output: &Argument<'_>,
     value: impl Fn(&str) -> Option<AttributeValue<'v>>,
@@ -105,8 +105,8 @@ pub(super) fn tensors<'v>(
     }
 }
 
-/// True if nothing about a node signature depends on the caller of the function, and it names no
-/// function that needs more than a check of types.
+/// Returns true if nothing about a node signature depends on the caller of the function, and it
+/// names no function that needs more than a check of types.
 fn is_self_contained(signature: &BodySignature, functions: &FunctionNames) -> bool {
     let attributes = &signature.attributes;
     let is_open =
@@ -138,7 +138,7 @@ pub(super) struct KnownSignatures {
 pub(super) type FactsPerRelease = Rc<PerRelease<Option<Rc<SignatureFacts>>>>;
 
 impl KnownSignatures {
-    /// The types of a function, shared with the function before if it has the same.
+    /// Returns the types of a function, shared with the function before if it has the same.
     pub(super) fn shared(&mut self, types: NodeType) -> Rc<NodeType> {
         match &self.types {
             Some(known) if **known == types => Rc::clone(known),
@@ -146,8 +146,8 @@ impl KnownSignatures {
         }
     }
 
-    /// The facts of the releases about each node signature of a function, in the order of its node
-    /// signatures.
+    /// Returns the facts of the releases about each node signature of a function, in the order of
+    /// its node signatures.
     pub(super) fn of_function(
         &mut self,
         function: &FunctionIndex,

@@ -32,7 +32,7 @@ impl Signatures {
         }
     }
 
-    /// The signature of a function that was [`read`](Self::read).
+    /// Returns the signature of a function that was [`read`](Self::read).
     pub(in super::super) fn get(&self, function: u64) -> Option<&OperationList> {
         self.known(function).map(Rc::as_ref)
     }

@@ -36,7 +36,7 @@ impl Visits {
         }
     }
 
-    /// The nodes that are visited at all, in the order of the visits.
+    /// Returns the nodes that are visited at all, in the order of the visits.
     pub(super) fn in_order(&self) -> impl Iterator<Item = u32> {
         let (written, found) = match self {
             Self::AsWritten(nodes) => (*nodes, Vec::new()),
@@ -45,7 +45,7 @@ impl Visits {
         (0..written).chain(found)
     }
 
-    /// The first node that is never visited.
+    /// Returns the first node that is never visited.
     pub(super) fn unvisited(&self) -> Option<u32> {
         match self {
             Self::AsWritten(_) => None,
@@ -55,7 +55,7 @@ impl Visits {
         }
     }
 
-    /// The crash of the importer, if it comes as far as visiting nodes.
+    /// Returns the crash of the importer, if it comes as far as visiting nodes.
     pub(super) fn crash(&self) -> Option<Crash> {
         match self {
             Self::AsWritten(_) => None,
@@ -64,7 +64,7 @@ impl Visits {
     }
 }
 
-/// The nodes by the times when they are visited.
+/// Returns the nodes by the times when they are visited.
 fn sorted(visits: &[u32]) -> Vec<u32> {
     let visited = visits.iter().filter(|visit| **visit != NEVER).count();
     let mut order = vec![0; visited];

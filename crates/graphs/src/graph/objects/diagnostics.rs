@@ -76,7 +76,7 @@ impl<'r> ObjectDiagnostics<'r> {
         self.tell_of(|| ImportDiagnosticKind::Objects, step, finds, diagnostic);
     }
 
-    /// The same of another kind.
+    /// Returns the same of another kind.
     pub(super) fn tell_of(
         &mut self,
         kind: impl FnOnce() -> ImportDiagnosticKind,

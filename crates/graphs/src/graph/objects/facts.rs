@@ -129,17 +129,17 @@ impl Facts {
         !self.is_unclear
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     pub(super) fn objects(&self) -> i64 {
         i64::try_from(self.kinds.len()).unwrap_or(i64::MAX)
     }
 
-    /// The number of the object that is being read.
+    /// Returns the number of the object that is being read.
     pub(super) fn number(&self) -> u32 {
         u32::try_from(self.kinds.len()).unwrap_or(u32::MAX)
     }
 
-    /// The position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by a number as lists of Python take it.
     pub(super) fn position(&self, number: i32) -> Option<usize> {
         let number = i64::from(number);
         let position = if number < 0 { number + self.objects() } else { number };
@@ -164,7 +164,7 @@ impl Facts {
         }
     }
 
-    /// The inputs of a function that are objects.
+    /// Returns the inputs of a function that are objects.
     pub(super) fn bound_of(&self, function: u64) -> &[i32] {
         let known = self.functions.get(&function).map(|found| found.bound);
         let (start, end) = known.unwrap_or_default();

@@ -64,14 +64,14 @@ impl ObjectGraph {
         }
     }
 
-    /// Its parts, unless there are none or more than are looked at.
+    /// Returns its parts, unless there are none or more than are looked at.
     pub(super) fn parts(&self) -> Option<&[Extent]> {
         let is_looked_at = !self.parts.is_empty() && !self.is_oversized;
         is_looked_at.then_some(self.parts.as_slice())
     }
 
-    /// The diagnostic that `tf.saved_model.load` of each release finds in the objects. The graph
-    /// may have nodes without a name unless `are_nodes_named`.
+    /// Returns the diagnostic that `tf.saved_model.load` of each release finds in the objects. The
+    /// graph may have nodes without a name unless `are_nodes_named`.
     pub(super) fn diagnostics(
         &self,
         source: Source<'_>,

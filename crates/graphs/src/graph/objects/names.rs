@@ -42,7 +42,7 @@ const KEYWORDS: [&[u8]; 35] = [
     b"yield",
 ];
 
-/// True if a text is certainly no identifier.
+/// Returns true if a text is certainly no identifier.
 pub(super) fn is_no_identifier(name: &[u8]) -> bool {
     let Some((first, rest)) = name.split_first() else { return true };
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
@@ -50,16 +50,16 @@ pub(super) fn is_no_identifier(name: &[u8]) -> bool {
         && !(is_letter(first) && rest.iter().all(|byte| is_letter(byte) || byte.is_ascii_digit()))
 }
 
-/// True if a text certainly names no type and no field of a named tuple: fields may not begin with
-/// an underscore.
+/// Returns true if a text certainly names no type and no field of a named tuple: fields may not
+/// begin with an underscore.
 pub(super) fn is_no_field(name: &[u8], is_type: bool) -> bool {
     let is_hidden = !is_type && name.first() == Some(&b'_');
     is_hidden || is_no_identifier(name) || KEYWORDS.contains(&name)
 }
 
-/// The name of a parameter as TensorFlow makes it of any text that is not empty, byte by byte: what
-/// is neither letter nor digit becomes an underscore, and what does not begin with a letter gets a
-/// beginning. `None` where that depends on letters beyond ASCII.
+/// Returns the name of a parameter as TensorFlow makes it of any text that is not empty, byte by
+/// byte: what is neither letter nor digit becomes an underscore, and what does not begin with a
+/// letter gets a beginning. `None` where that depends on letters beyond ASCII.
 pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
     let first = name.first()?;
     if !name.is_ascii() {
@@ -70,8 +70,8 @@ pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
     Some(beginning.iter().copied().chain(name.iter().map(escaped)))
 }
 
-/// True if Python certainly rejects a text as an integer: it accepts spaces around it, a sign, and
-/// single underscores between digits.
+/// Returns true if Python certainly rejects a text as an integer: it accepts spaces around it, a
+/// sign, and single underscores between digits.
 pub(super) fn is_no_integer(text: &[u8]) -> bool {
     let digits = text.trim_ascii();
     let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);

@@ -20,7 +20,7 @@ pub(super) enum OrderDiagnostic {
     Circle(u32),
 }
 
-/// The first reason why the objects cannot be ordered, if any.
+/// Returns the first reason why the objects cannot be ordered, if any.
 pub(super) fn diagnostic(facts: &Facts) -> Option<OrderDiagnostic> {
     let objects = facts.objects();
     if facts.slots.iter().any(|(slot, _)| *slot < 0) {
@@ -68,13 +68,13 @@ pub(super) fn diagnostic(facts: &Facts) -> Option<OrderDiagnostic> {
     Some(OrderDiagnostic::Circle(u32::try_from(circle).unwrap_or_default()))
 }
 
-/// True if an object depends on what its functions capture.
+/// Returns true if an object depends on what its functions capture.
 fn depends(facts: &Facts, object: u32) -> bool {
     let kind = facts.kinds.get(object as usize);
     matches!(kind, Some(ObjectKind::Function | ObjectKind::BareFunction))
 }
 
-/// One that is in a circle, or only circles lead to it.
+/// Returns one that is in a circle, or only circles lead to it.
 fn circle(count: usize, mut edges: Vec<(usize, usize)>) -> Option<usize> {
     if edges.is_empty() {
         return None;

@@ -54,7 +54,7 @@ const FIELDS: [&[u8]; 7] =
 const MOST_DEFAULTS: usize = 256;
 const MOST_PAIRS: usize = 1 << 16;
 
-/// The hash of a name, by which names are compared.
+/// Returns the hash of a name, by which names are compared.
 pub(super) fn name_hash(
     name: &[u8],
     hash: &impl Fn(&mut dyn Iterator<Item = u8>) -> u64,
@@ -77,7 +77,7 @@ enum End {
     Refused(&'static str),
 }
 
-/// The kinds that no list can be made of in Python.
+/// Returns the kinds that no list can be made of in Python.
 const fn is_scalar(kind: Kind) -> bool {
     matches!(kind, Kind::None | Kind::Number | Kind::DataType | Kind::TensorSpec)
 }
@@ -148,7 +148,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         }
     }
 
-    /// Number of parameters that have a default.
+    /// Returns the number of parameters that have a default.
     fn defaults(&self, at: At) -> Result<usize, End> {
         match self.kind(at) {
             Kind::None => Ok(0),
@@ -160,7 +160,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         }
     }
 
-    /// The defaults of parameters that are given by their names.
+    /// Returns the defaults of parameters that are given by their names.
     fn named_defaults(&self, at: At) -> Result<Option<At>, End> {
         match self.kind(at) {
             Kind::None => Ok(None),
@@ -211,7 +211,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// A parameter that takes what is left over.
+    /// Returns a parameter that takes what is left over.
     fn taker(&mut self, at: At, by: By) -> Result<(), End> {
         match self.kind(at) {
             Kind::None => return Ok(()),
@@ -247,7 +247,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// The types that a function was written for, one after the other.
+    /// Returns the types that a function was written for, one after the other.
     fn signature(&self, signature: At) -> Result<(), End> {
         if self.structures.is_empty(signature) == Some(true) {
             return Ok(());

@@ -25,7 +25,7 @@ use crate::{
 /// Names that are shown: of an object further inside, its number is.
 const LONGEST: usize = 16;
 
-/// An object by the names that lead to it, or by its number.
+/// Returns an object by the names that lead to it, or by its number.
 pub(super) fn of_object(
     source: Source<'_>,
     places: &[Extent],
@@ -51,7 +51,7 @@ pub(super) fn of_object(
     Ok(format!("object {}", shown(names.as_bytes())))
 }
 
-/// The steps from the outermost object to this one, the last one first.
+/// Returns the steps from the outermost object to this one, the last one first.
 fn steps(facts: &Facts, number: u32) -> Option<Vec<(u32, u32)>> {
     let mut steps = Vec::new();
     let mut object = number;

@@ -149,7 +149,7 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
-    /// The facts and diagnostics, once all has been read.
+    /// Returns the facts and diagnostics, once all has been read.
     pub(super) fn finish(self) -> (Facts, ObjectDiagnostics<'r>) {
         let Self { mut facts, diagnostics, structures, judge, text, .. } = self;
         facts.is_unclear |= structures.is_oversized || judge.is_unclear || text.oversized;

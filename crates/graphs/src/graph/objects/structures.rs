@@ -87,7 +87,7 @@ pub(super) struct Structures {
     release: i32,
 }
 
-/// True if a field holds a value, or an entry that becomes one.
+/// Returns true if a field holds a value, or an entry that becomes one.
 fn is_value(message: MessageId, field: &Field) -> bool {
     field.kind == FieldKind::Message(STRUCTURED_VALUE)
         || matches!(
@@ -109,7 +109,7 @@ impl Structures {
         self.roots = [None; 2];
     }
 
-    /// The first or second value.
+    /// Returns the first or second value.
     pub(super) fn root(&self, number: usize) -> Option<At> {
         self.roots.get(number).copied().flatten()
     }
@@ -122,22 +122,22 @@ impl Structures {
         self.values.get_mut(at.0 as usize)
     }
 
-    /// The kind of a value; [`Kind::Unset`] for none.
+    /// Returns the kind of a value; [`Kind::Unset`] for none.
     pub(super) fn kind(&self, at: Option<At>) -> Kind {
         at.and_then(|at| self.get(at)).map_or(Kind::Unset, |value| value.kind)
     }
 
-    /// The number of a type or class; of a number, 0 or something else.
+    /// Returns the number of a type or class; of a number, 0 or something else.
     pub(super) fn number(&self, at: At) -> i32 {
         self.get(at).map_or(0, |value| value.number)
     }
 
-    /// The text, or the name of a named tuple.
+    /// Returns the text, or the name of a named tuple.
     pub(super) fn text(&self, at: At) -> &[u8] {
         self.get(at).map_or(&[], |value| self.bytes(value.text))
     }
 
-    /// The key or name of a value in the one around it.
+    /// Returns the key or name of a value in the one around it.
     pub(super) fn key(&self, at: At) -> &[u8] {
         self.get(at).map_or(&[], |value| self.bytes(value.key))
     }
@@ -146,18 +146,19 @@ impl Structures {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// The values inside of one.
+    /// Returns the values inside of one.
     pub(super) fn children(&self, at: At) -> impl Iterator<Item = At> + Clone + '_ {
         let first = self.get(at).and_then(|value| value.first);
         std::iter::successors(first, |at| self.get(*at)?.next)
     }
 
-    /// The value of this name inside of another; of several the last one.
+    /// Returns the value of this name inside of another; of several the last one.
     pub(super) fn child(&self, at: At, key: &[u8]) -> Option<At> {
         self.children(at).filter(|child| self.key(*child) == key).last()
     }
 
-    /// True if Python treats a value as false; `None` if that depends on more than is known.
+    /// Returns true if Python treats a value as false; `None` if that depends on more than is
+    /// known.
     pub(super) fn is_empty(&self, at: At) -> Option<bool> {
         match self.kind(Some(at)) {
             Kind::None => Some(true),
@@ -196,7 +197,7 @@ impl Structures {
         Some(at)
     }
 
-    /// The value that is the root of this number, made where it is not there yet.
+    /// Returns the value that is the root of this number, made where it is not there yet.
     fn open_root(&mut self, number: usize) -> Option<At> {
         if let Some(known) = self.root(number) {
             return Some(known);

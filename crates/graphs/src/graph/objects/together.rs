@@ -162,9 +162,9 @@ fn saving(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     }
 }
 
-/// True if TensorFlow 2.12 cannot call such a function with a text: it converts a text to a tensor
-/// only if the types of the function's parameters are recorded. Exporters since 2.14 leave them
-/// out.
+/// Returns true if TensorFlow 2.12 cannot call such a function with a text: it converts a text to a
+/// tensor only if the types of the function's parameters are recorded. Exporters since 2.14 leave
+/// them out.
 fn takes_no_text(facts: &Facts, number: i32) -> bool {
     let object = facts.position(number).and_then(|position| u32::try_from(position).ok());
     let Some(object) = object else { return false };

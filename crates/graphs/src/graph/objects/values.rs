@@ -41,7 +41,7 @@ pub(super) enum ValueDiagnostic {
 }
 
 impl ValueDiagnostic {
-    /// True if a release finds the diagnostic.
+    /// Returns true if a release finds the diagnostic.
     pub(super) fn is_found_by(&self, registry: &Registry) -> bool {
         match self {
             Self::Type(number) => !has_type(registry, *number),
@@ -49,7 +49,7 @@ impl ValueDiagnostic {
         }
     }
 
-    /// The kind of the diagnostic: a type that another release has is no damage.
+    /// Returns the kind of the diagnostic: a type that another release has is no damage.
     pub(super) fn kind(&self) -> ImportDiagnosticKind {
         let has = |release: &str, number| {
             Registry::tensorflow(release).is_ok_and(|registry| has_type(&registry, number))
@@ -62,7 +62,7 @@ impl ValueDiagnostic {
         }
     }
 
-    /// The found value, as text.
+    /// Returns the found value, as text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Unset => "a value that is nothing".to_owned(),
@@ -74,7 +74,7 @@ impl ValueDiagnostic {
     }
 }
 
-/// True if a release has a type, or the one that this is a reference to.
+/// Returns true if a release has a type, or the one that this is a reference to.
 pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
     registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
 }
@@ -145,7 +145,7 @@ fn named_tuple(structures: &Structures, at: At, tell: &mut impl FnMut(ValueDiagn
     }
 }
 
-/// A key that comes twice.
+/// Returns a key that comes twice.
 fn repeated(structures: &Structures, at: At) -> Option<&[u8]> {
     let keys = structures.children(at).map(|child| structures.key(child));
     if keys.clone().nth(FEW).is_none() {

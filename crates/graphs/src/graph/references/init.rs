@@ -9,7 +9,7 @@ pub(in super::super) const INIT_SIGNATURE: &str = "__saved_model_init_op";
 /// The collections that such an operation was in before.
 pub(in super::super) const INIT_COLLECTIONS: [&str; 2] = ["saved_model_main_op", "legacy_init_op"];
 
-/// The name of that operation, where a meta graph has one.
+/// Returns the name of that operation, where a meta graph has one.
 pub(in super::super) fn init_name(referring: &Referring) -> Option<String> {
     if let Some(signature) = referring.signatures.get(INIT_SIGNATURE) {
         return match signature.outputs.get(INIT_SIGNATURE) {

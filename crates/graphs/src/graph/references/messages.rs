@@ -121,7 +121,7 @@ pub(in super::super) type MessageName = (String, Asked);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct NoObject(pub(in super::super) &'static str);
 
-/// The names in a message of a collection; none where the collection is of no messages.
+/// Returns the names in a message of a collection; none where the collection is of no messages.
 pub(in super::super) fn names_in(
     collection: &str,
     bytes: &[u8],
@@ -212,7 +212,8 @@ fn of_values(values: Option<ValuesDef>) -> Vec<MessageName> {
     external_values.into_values().map(any).chain(values.into_iter().map(node).map(any)).collect()
 }
 
-/// The names of contexts inside of one, behind its own. The parser has bounded how deep they are.
+/// Returns the names of contexts inside of one, behind its own. The parser has bounded how deep
+/// they are.
 fn of_nested(
     nested: Vec<ControlFlowContextDef>,
     mut names: Vec<MessageName>,

@@ -39,7 +39,7 @@ pub(super) struct References {
 }
 
 impl References {
-    /// True if a field of a meta graph refers to nodes.
+    /// Returns true if a field of a meta graph refers to nodes.
     pub(super) fn has_field(field: u32) -> bool {
         message_of(field).is_some()
     }
@@ -61,7 +61,7 @@ impl References {
     }
 }
 
-/// The message that a field of a meta graph is whose content refers to nodes.
+/// Returns the message that a field of a meta graph is whose content refers to nodes.
 fn message_of(field: u32) -> Option<MessageId> {
     match field {
         meta_graph_def::SAVER_DEF => Some(SAVER_DEF),

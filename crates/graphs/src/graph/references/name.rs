@@ -10,7 +10,7 @@ pub(in super::super) enum Asked {
 }
 
 impl Asked {
-    /// The kind, as text.
+    /// Returns the kind, as text.
     pub(in super::super) fn expected(self) -> &'static str {
         match self {
             Self::Any => "a node or a tensor of the graph",
@@ -44,7 +44,7 @@ impl<'t> Named<'t> {
         is_asked.then_some(named)
     }
 
-    /// True if a node with this number of outputs has the named one.
+    /// Returns true if a node with this number of outputs has the named one.
     pub(in super::super) fn is_of(self, outputs: u64) -> bool {
         self.output.is_none_or(|output| match u64::try_from(output) {
             Ok(output) => output < outputs,
@@ -53,8 +53,8 @@ impl<'t> Named<'t> {
     }
 }
 
-/// The node that the C++ loader takes a text for, and which of its outputs: the first one unless
-/// the text says another.
+/// Returns the node that the C++ loader takes a text for, and which of its outputs: the first one
+/// unless the text says another.
 pub(in super::super) fn node_in_cpp(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('^').unwrap_or(text);
     let numbered = text.rsplit_once(':').filter(|(_, number)| {
@@ -63,7 +63,8 @@ pub(in super::super) fn node_in_cpp(text: &str) -> (&str, &str) {
     numbered.unwrap_or((text, "0"))
 }
 
-/// A number as Python's `int` reads it: blanks around it, a sign, and underscores between digits.
+/// Returns a number as Python's `int` reads it: blanks around it, a sign, and underscores between
+/// digits.
 fn whole_number(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

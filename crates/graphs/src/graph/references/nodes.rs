@@ -11,8 +11,8 @@ use crate::graph::{
 /// The names that are looked for.
 pub(in super::super) type Names<'n> = HashSet<&'n [u8], foldhash::fast::RandomState>;
 
-/// The extents of the nodes outside of functions with these names, in the meta graph with this
-/// number; the first of each name.
+/// Returns the extents of the nodes outside of functions with these names, in the meta graph with
+/// this number; the first of each name.
 pub(in super::super) fn nodes_named<'n>(
     source: Source<'_>,
     meta_graph: usize,

@@ -26,7 +26,7 @@ pub(super) const MOST_STEPS: usize = 8;
 /// By the name of the node that takes the path of an asset, the lines that are read of it.
 pub(super) type ReadLines = HashMap<Vec<u8>, Vec<TableLines>>;
 
-/// The lines of assets that are read when these nodes are run.
+/// Returns the lines of assets that are read when these nodes are run.
 pub(super) fn read_while_loaded(
     program: &Program<'_>,
     run: &Names,
@@ -65,7 +65,7 @@ pub(super) fn read_while_loaded(
     found
 }
 
-/// The inputs that are assigned to each variable outside of functions.
+/// Returns the inputs that are assigned to each variable outside of functions.
 pub(super) fn assigned<'n>(all: &ByName<'n>) -> HashMap<&'n [u8], Vec<&'n [u8]>> {
     let mut variables: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
     for node in all.values().filter(|node| ASSIGNS.contains(&node.operation.as_slice())) {
@@ -76,7 +76,7 @@ pub(super) fn assigned<'n>(all: &ByName<'n>) -> HashMap<&'n [u8], Vec<&'n [u8]>>
     variables
 }
 
-/// The argument of a function that an input is.
+/// Returns the argument of a function that an input is.
 fn argument_behind<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<&'n [u8]> {
     let mut input = input;
     for _ in 0..MOST_STEPS {
@@ -89,7 +89,7 @@ fn argument_behind<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<&'n [u8]> 
     None
 }
 
-/// The asset whose path an input outside of functions is.
+/// Returns the asset whose path an input outside of functions is.
 fn asset_behind(
     all: &ByName<'_>,
     variables: &HashMap<&[u8], Vec<&[u8]>>,

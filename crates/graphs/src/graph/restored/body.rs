@@ -34,12 +34,13 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// True if another node takes an output of this one; a node without consumers is not run.
+    /// Returns true if another node takes an output of this one; a node without consumers is not
+    /// run.
     pub(super) fn uses(&self, node: &Node) -> bool {
         self.used.contains(&self.hasher.hash_one(node.name.as_slice()))
     }
 
-    /// The arguments by their names, each with its position.
+    /// Returns the arguments by their names, each with its position.
     pub(super) fn argument_numbers(&self) -> HashMap<&[u8], usize> {
         let numbered = self.arguments.iter().enumerate();
         numbered.map(|(number, name)| (name.as_slice(), number)).collect()

@@ -1,13 +1,13 @@
 //! The syntax of references between nodes: `NODE`, `NODE:2` and `^NODE` in a graph,
 //! `NODE:tensors:2` in the body of a function.
 
-/// The name of the node that an input or a text refers to.
+/// Returns the name of the node that an input or a text refers to.
 pub(super) fn node_name(input: &[u8]) -> &[u8] {
     let input = input.strip_prefix(b"^").unwrap_or(input);
     input.split(|byte| *byte == b':').next().unwrap_or_default()
 }
 
-/// The number of the output that an input names.
+/// Returns the number of the output that an input names.
 pub(super) fn output_number(input: &[u8]) -> usize {
     let number = input.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     std::str::from_utf8(number).ok().and_then(|text| text.parse().ok()).unwrap_or(0)

@@ -111,8 +111,8 @@ struct Assets {
     path_variables: Vec<PathVariable>,
 }
 
-/// The assets of a model, and whether what is run once variables are restored reads them; and the
-/// paths of other files that tables are filled from. `restored` are the nodes that restore.
+/// Returns the assets of a model, and whether what is run once variables are restored reads them;
+/// and the paths of other files that tables are filled from. `restored` are the nodes that restore.
 fn assets_of(
     program: &mut Program<'_>,
     referring: &Referring,
@@ -154,8 +154,8 @@ fn assets_of(
     Ok(Assets { assets, elsewhere, path_variables })
 }
 
-/// The nodes that take the paths of assets, each with the file in the folder of assets. They are
-/// written in the meta graph, or before that in a collection.
+/// Returns the nodes that take the paths of assets, each with the file in the folder of assets.
+/// They are written in the meta graph, or before that in a collection.
 fn named_assets(referring: &Referring) -> Vec<(Vec<u8>, String)> {
     let name = |asset: &TensorReference| match asset {
         TensorReference::Name(text) => node_name(text.as_bytes()).to_vec(),

@@ -28,7 +28,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The sizes, where all of them are known.
+    /// Returns the sizes, where all of them are known.
     pub(super) fn known(&self) -> Option<&[i64]> {
         let is_known = !self.is_unknown && self.sizes.iter().all(|size| *size >= 0);
         is_known.then_some(self.sizes.as_slice())
@@ -47,7 +47,7 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// The texts of all elements: the last one stands for those that are left out.
+    /// Returns the texts of all elements: the last one stands for those that are left out.
     pub(super) fn all_texts(&self) -> Option<Vec<Vec<u8>>> {
         let count = self.shape.known()?.iter().try_fold(1_i64, |all, size| all.checked_mul(*size));
         let count = usize::try_from(count?).ok().filter(|_| !self.is_long)?;
@@ -58,7 +58,7 @@ impl Constant {
         is_bounded.then(|| self.texts.iter().cloned().chain(rest).take(count).collect())
     }
 
-    /// The numbers of all elements, of 32-bit or 64-bit integers.
+    /// Returns the numbers of all elements, of 32-bit or 64-bit integers.
     pub(super) fn all_numbers(&self) -> Option<Vec<i64>> {
         let count = self.shape.known()?.iter().try_fold(1_i64, |all, size| all.checked_mul(*size));
         let count = usize::try_from(count?).ok();
@@ -130,7 +130,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Bytes that are kept of it, about.
+    /// Returns the bytes that are kept of it, about.
     pub(super) fn kept(&self) -> usize {
         let constant = self.constant.iter().flat_map(|one| &one.texts);
         let texts = self.inputs.iter().chain(constant);
@@ -176,7 +176,7 @@ impl NodeReader {
         self.attribute = Attribute::Other;
     }
 
-    /// True if a text was too long to be read.
+    /// Returns true if a text was too long to be read.
     pub(super) fn is_oversized(&self) -> bool {
         self.text.oversized
     }

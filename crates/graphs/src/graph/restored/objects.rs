@@ -79,23 +79,23 @@ pub struct RestoredObjects {
 }
 
 impl RestoredObjects {
-    /// The children of an object, by their names.
+    /// Returns the children of an object, by their names.
     pub fn children(&self, object: usize) -> &[(Name, i32)] {
         let (start, end) = self.objects.get(object).map(|one| one.children).unwrap_or_default();
         self.children.get(start..end).unwrap_or_default()
     }
 
-    /// A name, where some object has it.
+    /// Returns a name, where some object has it.
     pub fn name(&self, text: &[u8]) -> Option<Name> {
         self.names.get(text).copied()
     }
 
-    /// The texts of the names.
+    /// Returns the texts of the names.
     pub fn texts(&self) -> HashMap<Name, &[u8]> {
         self.names.iter().map(|(text, name)| (*name, text.as_slice())).collect()
     }
 
-    /// The position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by a number as lists of Python take it.
     pub fn position(&self, number: i32) -> Option<usize> {
         let count = i64::try_from(self.objects.len()).ok()?;
         let number = i64::from(number);
@@ -164,13 +164,13 @@ impl Reader {
         self.found.objects.push(RestoredObject { value, children });
     }
 
-    /// The child or slot that has ended: its name, and its number.
+    /// Returns the child or slot that has ended: its name, and its number.
     fn end_of_reference(&mut self) -> (Name, i32) {
         let (name, to) = std::mem::take(&mut self.child);
         (self.name(name), to)
     }
 
-    /// The number of a name.
+    /// Returns the number of a name.
     fn name(&mut self, text: Vec<u8>) -> Name {
         let count = u32::try_from(self.found.names.len()).unwrap_or(u32::MAX);
         *self.found.names.entry(text).or_insert(count)

@@ -56,7 +56,8 @@ fn counts(node: &Node) -> bool {
 /// The nodes of one graph or body, by their names.
 pub(super) type ByName<'n> = HashMap<&'n [u8], &'n Node, foldhash::fast::RandomState>;
 
-/// The node behind an input, and which of its outputs, through those that hand on what they get.
+/// Returns the node behind an input, and which of its outputs, through those that hand on what they
+/// get.
 pub(super) fn origin<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<(&'n Node, usize)> {
     let mut input = input;
     for _ in 0..MOST_WALKS {
@@ -105,7 +106,7 @@ impl<'s> Program<'s> {
         })
     }
 
-    /// All nodes outside of functions that were read.
+    /// Returns all nodes outside of functions that were read.
     pub(super) fn nodes(&self) -> ByName<'_> {
         self.nodes.iter().map(|(name, node)| (name.as_slice(), node)).collect()
     }
@@ -135,7 +136,7 @@ impl<'s> Program<'s> {
         Ok(Names::default())
     }
 
-    /// The nodes that a root needs, and those of them that were not read yet.
+    /// Returns the nodes that a root needs, and those of them that were not read yet.
     fn reached(&self, root: &[u8], fed: &[u8]) -> (Names, Names) {
         let (mut reached, mut missing) = (Names::default(), Names::default());
         let mut open: Vec<&[u8]> = vec![root];
@@ -179,12 +180,12 @@ impl<'s> Program<'s> {
         inputs.filter(is_new).map(<[u8]>::to_vec).collect()
     }
 
-    /// True if a node outside of functions that was read has one of these operations.
+    /// Returns true if a node outside of functions that was read has one of these operations.
     pub(super) fn has_any(&self, operations: &[&[u8]]) -> bool {
         self.nodes.values().any(|node| operations.contains(&node.operation.as_slice()))
     }
 
-    /// True if no node outside of functions has this name.
+    /// Returns true if no node outside of functions has this name.
     pub(super) fn is_absent(&self, name: &[u8]) -> bool {
         self.absent.contains(name)
     }
@@ -271,7 +272,7 @@ pub(super) struct Calls<'p> {
 }
 
 impl<'p> Calls<'p> {
-    /// The functions that these nodes call, and those that are called from there.
+    /// Returns the functions that these nodes call, and those that are called from there.
     pub(super) fn of(program: &'p Program<'_>, nodes: &[&'p Node]) -> Self {
         let calls: HashMap<&[u8], &Node> =
             nodes.iter().map(|node| (node.function.as_slice(), *node)).collect();
@@ -287,7 +288,7 @@ impl<'p> Calls<'p> {
         Self { bodies, calls }
     }
 
-    /// The bodies with the names of their functions, each once.
+    /// Returns the bodies with the names of their functions, each once.
     pub(super) fn bodies(&self) -> impl Iterator<Item = (&'p [u8], &'p Body)> {
         self.bodies.iter().copied()
     }

@@ -15,7 +15,7 @@ use super::{
 /// The range of the tensors of each restoring node in the list of all.
 type Positions<'n> = HashMap<&'n [u8], Range<usize>>;
 
-/// The tensors that are read when these nodes are run; `None` if unknown.
+/// Returns the tensors that are read when these nodes are run; `None` if unknown.
 pub(super) fn restored(program: &Program<'_>, run: &Names) -> Option<RestoredTensors> {
     let all = program.nodes();
     let outside: Vec<&Node> =
@@ -70,7 +70,8 @@ fn restored_by<'n>(
     Some(positions)
 }
 
-/// The restored tensor that a node takes as an input, and the shape that the node requires of it.
+/// Returns the restored tensor that a node takes as an input, and the shape that the node requires
+/// of it.
 fn fit_of<'n>(node: &'n Node, nodes: &ByName<'n>) -> Option<(&'n [u8], Fit)> {
     match (node.operation.as_slice(), node.inputs.as_slice()) {
         (b"Assign", [variable, value, ..]) if node.validates_shape != Some(false) => {
@@ -106,7 +107,7 @@ fn add_tensors<'n>(
     Some(())
 }
 
-/// The position of the restored tensor that an input is.
+/// Returns the position of the restored tensor that an input is.
 fn position_behind<'n>(
     nodes: &ByName<'n>,
     positions: &Positions<'n>,

@@ -130,13 +130,13 @@ impl TablePaths {
         Ok(Self { elsewhere: constants.filter_map(path).collect(), through: through.collect() })
     }
 
-    /// True if a path comes through a variable.
+    /// Returns true if a path comes through a variable.
     pub(super) fn has_variables(&self) -> bool {
         !self.through.is_empty()
     }
 
-    /// The variables that are read while the nodes `run` are run, and that nothing gives a value
-    /// before; `restored` are the nodes that are run before these, if they are known.
+    /// Returns the variables that are read while the nodes `run` are run, and that nothing gives a
+    /// value before; `restored` are the nodes that are run before these, if they are known.
     pub(super) fn variables(
         &self,
         program: &Program<'_>,
@@ -172,7 +172,7 @@ impl TablePaths {
     }
 }
 
-/// The names of the nodes that are run before one.
+/// Returns the names of the nodes that are run before one.
 fn before<'n>(all: &ByName<'n>, node: &'n [u8]) -> HashSet<&'n [u8]> {
     let mut found = HashSet::new();
     let mut open = vec![node];

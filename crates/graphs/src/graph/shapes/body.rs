@@ -83,8 +83,8 @@ pub(in super::super) struct ShapedSignatures<'r> {
 type KnownSignature<'r> = (Rc<BodySignature>, Option<Rc<NodeSignature<'r>>>);
 
 impl<'r> ShapedSignatures<'r> {
-    /// The node signatures of a function; `find` knows the operation of each, none where it is a
-    /// function.
+    /// Returns the node signatures of a function; `find` knows the operation of each, none where it
+    /// is a function.
     fn of_function(
         &mut self,
         function: &FunctionIndex,
@@ -109,8 +109,9 @@ impl<'r> ShapedSignatures<'r> {
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
-    /// A function with the operations of its node signatures as `find` knows them by name, none for
-    /// functions; with its constants by node, and its nodes in an order in which inputs come first.
+    /// Returns a function with the operations of its node signatures as `find` knows them by name,
+    /// none for functions; with its constants by node, and its nodes in an order in which inputs
+    /// come first.
     pub(in super::super) fn new(
         function: F,
         (node_signatures, find): (
@@ -128,13 +129,13 @@ impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
         Self { function, node_signatures, nodes, constants, calls, order }
     }
 
-    /// The operation of a node, unless that is a function.
+    /// Returns the operation of a node, unless that is a function.
     pub(in super::super) fn operation(&self, node: u32) -> Option<&str> {
         let signature = self.function.borrow().nodes.get(node as usize)?.signature;
         Some(self.node_signatures.get(signature as usize)?.as_ref()?.operation.name())
     }
 
-    /// Number of nodes of the function.
+    /// Returns the number of nodes of the function.
     pub(in super::super) fn nodes(&self) -> usize {
         self.function.borrow().nodes.len()
     }
@@ -250,7 +251,7 @@ impl<F> Walk<'_, '_, F> {
         signature.rule.infer(&in_body(signature.operation, attributes, &inputs, producer))
     }
 
-    /// The tensors that a node takes; `None` if their number is unknown.
+    /// Returns the tensors that a node takes; `None` if their number is unknown.
     fn inputs(&self, number: u32) -> Option<Vec<Tensor>> {
         let all = &self.function.inputs;
         let from = all.partition_point(|input| input.node < number);
@@ -297,7 +298,7 @@ impl<F> Walk<'_, '_, F> {
         tensors.extend(named.map(|at| self.known.get(*node, at).cloned().unwrap_or_default()));
         Some(())
     }
-    /// The tensors that the function returns, up to the first one whose giver is unknown.
+    /// Returns the tensors that the function returns, up to the first one whose giver is unknown.
     fn results(&self) -> Vec<Tensor> {
         let mut results = Vec::new();
         for result in &self.function.results {

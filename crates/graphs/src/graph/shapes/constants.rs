@@ -26,8 +26,8 @@ pub(in super::super) struct Constants {
 }
 
 impl Constants {
-    /// The tensor of the constant at `place`, if it is in the canonical encoding and does not say
-    /// the shape of its output itself.
+    /// Returns the tensor of the constant at `place`, if it is in the canonical encoding and does
+    /// not say the shape of its output itself.
     pub(super) fn canonical(
         &mut self,
         source: Source<'_>,
@@ -38,8 +38,8 @@ impl Constants {
         Ok(if is_read { of_node(&self.bytes) } else { None })
     }
 
-    /// The tensor of the constant at `place`; `None` if the node has none. What it says itself of
-    /// the shape of its output is not looked at.
+    /// Returns the tensor of the constant at `place`; `None` if the node has none. What it says
+    /// itself of the shape of its output is not looked at.
     pub(in super::super) fn read(
         &mut self,
         source: Source<'_>,
@@ -57,7 +57,7 @@ impl Constants {
     }
 }
 
-/// The tensor of a constant that is written in the canonical encoding.
+/// Returns the tensor of a constant that is written in the canonical encoding.
 fn of_node(mut rest: &[u8]) -> Option<Tensor> {
     let mut found = None;
     while !rest.is_empty() {
@@ -128,7 +128,7 @@ fn of_tensor(mut rest: &[u8]) -> Option<Tensor> {
     }))
 }
 
-/// The sizes of a shape whose dimensions say nothing else.
+/// Returns the sizes of a shape whose dimensions say nothing else.
 fn dimensions(mut rest: &[u8]) -> Option<Vec<i64>> {
     let mut sizes = Vec::new();
     while !rest.is_empty() {
@@ -158,12 +158,12 @@ fn packed(mut rest: &[u8]) -> Option<Vec<i64>> {
     Some(numbers)
 }
 
-/// The number that these bytes are.
+/// Returns the number that these bytes are.
 fn alone(bytes: &[u8]) -> Option<i64> {
     short_number(bytes).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number)
 }
 
-/// The first number, if it has at most four bytes, and what comes after it.
+/// Returns the first number, if it has at most four bytes, and what comes after it.
 fn short_number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let length = bytes.iter().take(4).position(|byte| *byte < 0x80)? + 1;
     let (number, rest) = bytes.split_at_checked(length)?;
@@ -190,7 +190,7 @@ mod tests {
         field(2, &sizes)
     }
 
-    /// The tensor that is read from the bytes, if any, and the one of the whole node.
+    /// Returns the tensor that is read from the bytes, if any, and the one of the whole node.
     fn both(node: &[u8]) -> (Option<Tensor>, Option<Tensor>) {
         let bytes = field(1, node);
         let (start, end) = ((bytes.len() - node.len()) as u64, bytes.len() as u64);

@@ -8,12 +8,12 @@ use super::{
     tensor::Tensor,
 };
 
-/// Two tensors, with what has one element in a dimension repeated there.
+/// Returns two tensors, with what has one element in a dimension repeated there.
 pub(super) fn broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).broadcast(node.shape(1))?)])
 }
 
-/// The same, where an attribute can say that what does not fit is no error.
+/// Returns the same, where an attribute can say that what does not fit is no error.
 pub(super) fn equality(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if node.flag("incompatible_shape_error")? == Some(true) {
         return broadcast(node);
@@ -30,13 +30,13 @@ pub(super) fn same(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(merged)])
 }
 
-/// Two tensors of one shape, of which the first is the one that is kept.
+/// Returns two tensors of one shape, of which the first is the one that is kept.
 pub(super) fn compared(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     node.shape(0).merge(node.shape(1))?;
     Ok(vec![Tensor::of(node.shape(0).clone())])
 }
 
-/// Two tensors of one shape, whatever else there is.
+/// Returns two tensors of one shape, whatever else there is.
 pub(super) fn same_two(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).merge(node.shape(1))?)])
 }

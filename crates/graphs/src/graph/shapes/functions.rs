@@ -15,7 +15,7 @@ use super::{
 /// What the real function refuses for certain.
 pub(super) type ShapeFunction = fn(&ShapedNode<'_>) -> Inferred<Vec<Tensor>>;
 
-/// The function of an operation.
+/// Returns the function of an operation.
 pub(super) fn of(operation: &str) -> Option<ShapeFunction> {
     let position = FUNCTIONS.binary_search_by_key(&operation, |(name, _)| name).ok();
     if let Some((_, function)) = position.and_then(|position| FUNCTIONS.get(position)) {

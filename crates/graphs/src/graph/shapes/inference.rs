@@ -41,7 +41,7 @@ impl ShapeRule {
         Self { measured, function, reads_attributes }
     }
 
-    /// True if there are no rules: no diagnostic is found, and all outputs are unknown.
+    /// Returns true if there are no rules: no diagnostic is found, and all outputs are unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.measured.is_none() && self.function.is_none()
     }

@@ -36,7 +36,7 @@ impl Known {
         }
     }
 
-    /// The inferred tensor of an output, if any.
+    /// Returns the inferred tensor of an output, if any.
     pub(super) fn get(&self, node: u32, output: usize) -> Option<&Tensor> {
         let Outputs { at, count } = *self.nodes.get(node as usize)?;
         self.outputs.get(at as usize..)?.get(..count as usize)?.get(output)

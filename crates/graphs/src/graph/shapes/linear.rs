@@ -8,7 +8,7 @@ use super::{
     tensor::Tensor,
 };
 
-/// The two last dimensions of a matrix, the other way round where it is turned over.
+/// Returns the two last dimensions of a matrix, the other way round where it is turned over.
 fn sides(shape: &Shape, is_turned: bool) -> (i64, i64) {
     let (rows, columns) = (shape.dimension(-2), shape.dimension(-1));
     if is_turned { (columns, rows) } else { (rows, columns) }

@@ -48,8 +48,8 @@ pub(in super::super) struct ShapedGraph<'g> {
     pub(in super::super) producer: i32,
 }
 
-/// The first node, in the order of the visits, that a shape function refuses for certain, whatever
-/// the release.
+/// Returns the first node, in the order of the visits, that a shape function refuses for certain,
+/// whatever the release.
 ///
 /// Shapes hang on the definition that a release has of an operation in nothing but defaults, which
 /// no release has changed.
@@ -93,7 +93,8 @@ struct Walk<'g, 'c> {
 }
 
 impl<'g> Walk<'g, '_> {
-    /// The operation of a node, as one of the releases defines it that know it; none for functions.
+    /// Returns the operation of a node, as one of the releases defines it that know it; none for
+    /// functions.
     fn operation(&self, node: u32) -> Option<Operation<'g>> {
         let ShapedGraph { index, node_signatures, releases, .. } = self.graph;
         let signature = node_signatures.get(index.nodes().get(node as usize)?.signature())?;
@@ -169,7 +170,7 @@ impl<'g> Walk<'g, '_> {
         }
     }
 
-    /// The attributes of a node, if they are wanted.
+    /// Returns the attributes of a node, if they are wanted.
     fn attributes(&mut self, node: u32, are_wanted: bool) -> Result<Rc<Attributes>, GraphError> {
         if !are_wanted {
             return Ok(Rc::clone(&self.none));
@@ -179,8 +180,8 @@ impl<'g> Walk<'g, '_> {
         self.read.read(source, place, release)
     }
 
-    /// The extent of a node in the file. Most nodes are visited in the order in which they are
-    /// written.
+    /// Returns the extent of a node in the file. Most nodes are visited in the order in which they
+    /// are written.
     fn place_of(&mut self, node: u32) -> Result<Extent, GraphError> {
         let near = self.near.as_ref().and_then(|near| near.place_of(node));
         if near.is_none() {

@@ -43,7 +43,7 @@ static LINES: LazyLock<Vec<(&str, Measured)>> = LazyLock::new(|| {
 });
 
 impl Measured {
-    /// The rules of an operation, if it was measured.
+    /// Returns the rules of an operation, if it was measured.
     pub(super) fn of(operation: &str) -> Option<Self> {
         let found = LINES.binary_search_by_key(&operation, |(name, _)| name).ok()?;
         let (_, known) = LINES.get(found)?;
@@ -117,7 +117,7 @@ fn output_of(output: &str, node: &ShapedNode<'_>) -> Option<Tensor> {
     Some(Tensor::of(shape.merge(followed).unwrap_or_default()))
 }
 
-/// The shape that is written as `[?.2]`.
+/// Returns the shape that is written as `[?.2]`.
 fn shape_of(text: &str) -> Option<Shape> {
     let dimensions = text.strip_prefix('[')?.strip_suffix(']')?;
     let dimension = |text: &str| if text == "?" { Some(UNKNOWN) } else { text.parse().ok() };

@@ -35,7 +35,7 @@ enum Resolved<'n> {
 }
 
 impl<'n> ShapedNode<'n> {
-    /// The input at this place; nothing is known of one that is not there.
+    /// Returns the input at this place; nothing is known of one that is not there.
     pub(super) fn input(&self, place: usize) -> &'n Tensor {
         static NOTHING: Tensor = Tensor::nothing();
         self.inputs.get(place).unwrap_or(&NOTHING)
@@ -45,18 +45,18 @@ impl<'n> ShapedNode<'n> {
         &self.input(place).shape
     }
 
-    /// The shape of an input that has to be of this rank.
+    /// Returns the shape of an input that has to be of this rank.
     pub(super) fn ranked(&self, place: usize, rank: usize) -> Inferred<Shape> {
         self.shape(place).with_rank(rank).map_err(|mismatch| at_input(place, &mismatch))
     }
 
-    /// The shape of an input that has to be of this rank at least.
+    /// Returns the shape of an input that has to be of this rank at least.
     pub(super) fn ranked_at_least(&self, place: usize, rank: usize) -> Inferred<&'n Shape> {
         let shape = self.shape(place).with_rank_at_least(rank);
         shape.map_err(|mismatch| at_input(place, &mismatch))
     }
 
-    /// The value of an attribute; `None` of what only a caller can tell.
+    /// Returns the value of an attribute; `None` of what only a caller can tell.
     ///
     /// # Errors
     /// [`Mismatch`], if it is of another kind, or not there: a shape function that reads it fails.
@@ -112,7 +112,7 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// A list of integers that was kept whole.
+    /// Returns a list of integers that was kept whole.
     pub(super) fn ints(&self, name: &str) -> Inferred<Option<Vec<i64>>> {
         Ok(match self.resolve(name)? {
             Some(Resolved::Own(AttributeValue::None)) => Some(Vec::new()),
@@ -135,7 +135,7 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// The shape that an attribute says; one that is none is found elsewhere.
+    /// Returns the shape that an attribute says; one that is none is found elsewhere.
     pub(super) fn said_shape(&self, name: &str) -> Inferred<Shape> {
         Ok(match self.resolve(name)? {
             Some(Resolved::Own(AttributeValue::Shape(shape))) if shape.is_partial_shape() => {
@@ -149,7 +149,7 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// The shapes that a list says; those that are none are found elsewhere.
+    /// Returns the shapes that a list says; those that are none are found elsewhere.
     pub(super) fn said_shapes(&self, name: &str) -> Inferred<Vec<Shape>> {
         let Some(Resolved::Own(AttributeValue::List(list))) = self.resolve(name)? else {
             return Ok(Vec::new());
@@ -163,7 +163,7 @@ impl<'n> ShapedNode<'n> {
         Ok(list.values().map(shape).collect())
     }
 
-    /// Number of values of a list.
+    /// Returns the number of values of a list.
     pub(super) fn list_length(&self, name: &str) -> Inferred<Option<u64>> {
         Ok(match self.resolve(name)? {
             Some(Resolved::Own(AttributeValue::None)) => Some(0),
@@ -173,12 +173,12 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// Number of tensors of each input of the operation; `None` if unknown.
+    /// Returns the number of tensors of each input of the operation; `None` if unknown.
     pub(super) fn input_counts(&self) -> impl Iterator<Item = Option<usize>> + '_ {
         self.operation.inputs().map(|argument| self.tensors(&argument))
     }
 
-    /// Number of tensors of an argument.
+    /// Returns the number of tensors of an argument.
     pub(super) fn tensors(&self, argument: &Argument<'_>) -> Option<usize> {
         let count = match (argument.source(), argument.number_attribute()) {
             (ArgumentSource::List(name), _) => self.list_length(name).ok()?,
@@ -189,7 +189,7 @@ impl<'n> ShapedNode<'n> {
     }
 }
 
-/// A mismatch with the input that it is of.
+/// Returns a mismatch with the input that it is of.
 pub(super) fn at_input(place: usize, mismatch: &Mismatch) -> Box<Mismatch> {
     let Mismatch { found, expected, .. } = mismatch;
     Mismatch::new(format!("input {place} of {found}"), expected.as_str())

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{graph::attributes::AttributeValue, ops::type_name};
 
-/// The operations that load or retrieve the parameters of an embedding on a TPU name the table by
-/// its number or by its name.
+/// Returns the operations that load or retrieve the parameters of an embedding on a TPU name the
+/// table by its number or by its name.
 pub(super) fn embedding_table(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let (number, name) = (node.int("table_id")?, node.text("table_name")?);
     if let (Some(number), Some(name)) = (number, name)

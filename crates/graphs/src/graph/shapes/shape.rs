@@ -43,30 +43,30 @@ impl Mismatch {
 pub(super) type Inferred<T> = Result<T, Box<Mismatch>>;
 
 impl Shape {
-    /// A shape of which nothing is known.
+    /// Returns a shape of which nothing is known.
     pub(super) const fn unknown() -> Self {
         Self(None)
     }
 
-    /// A shape of these dimensions, [`UNKNOWN`] among them; nothing is known of one that no tensor
-    /// has.
+    /// Returns a shape of these dimensions, [`UNKNOWN`] among them; nothing is known of one that no
+    /// tensor has.
     pub(super) fn of(dimensions: &[i64]) -> Self {
         let is_shape =
             dimensions.len() <= HIGHEST_RANK && dimensions.iter().all(|size| *size >= UNKNOWN);
         Self(is_shape.then(|| dimensions.into()))
     }
 
-    /// The shape of a scalar.
+    /// Returns the shape of a scalar.
     pub(super) fn scalar() -> Self {
         Self::of(&[])
     }
 
-    /// A shape of this rank with unknown dimensions.
+    /// Returns a shape of this rank with unknown dimensions.
     pub(super) fn of_rank(rank: usize) -> Self {
         Self::of(&vec![UNKNOWN; rank.min(HIGHEST_RANK + 1)])
     }
 
-    /// The dimensions, if the rank is known.
+    /// Returns the dimensions, if the rank is known.
     pub(super) fn dimensions(&self) -> Option<&[i64]> {
         self.0.as_deref()
     }
@@ -75,23 +75,23 @@ impl Shape {
         Some(self.dimensions()?.len())
     }
 
-    /// The dimensions, if all are known.
+    /// Returns the dimensions, if all are known.
     pub(super) fn sizes(&self) -> Option<&[i64]> {
         self.dimensions().filter(|sizes| !sizes.contains(&UNKNOWN))
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub(super) fn elements(&self) -> Option<i64> {
         self.sizes()?.iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
     }
 
-    /// The dimension at `axis`, counted from the end where that is negative.
+    /// Returns the dimension at `axis`, counted from the end where that is negative.
     pub(super) fn dimension(&self, axis: i64) -> i64 {
         let Some(dimensions) = self.dimensions() else { return UNKNOWN };
         place(axis, dimensions.len()).and_then(|at| dimensions.get(at)).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The shape with this rank.
+    /// Returns the shape with this rank.
     pub(super) fn with_rank(&self, rank: usize) -> Inferred<Self> {
         match self.rank() {
             None => Ok(Self::of_rank(rank)),
@@ -100,7 +100,7 @@ impl Shape {
         }
     }
 
-    /// The shape, if it may have this rank at least.
+    /// Returns the shape, if it may have this rank at least.
     pub(super) fn with_rank_at_least(&self, rank: usize) -> Inferred<&Self> {
         match self.rank() {
             Some(found) if found < rank => {
@@ -125,8 +125,8 @@ impl Shape {
         merged.map(|merged| Self(Some(merged))).ok_or_else(mismatch)
     }
 
-    /// The shape of what is made of two tensors element by element, with what has one element in a
-    /// dimension repeated there.
+    /// Returns the shape of what is made of two tensors element by element, with what has one
+    /// element in a dimension repeated there.
     pub(super) fn broadcast(&self, other: &Self) -> Inferred<Self> {
         let (Some(own), Some(others)) = (self.dimensions(), other.dimensions()) else {
             return Ok(Self::unknown());
@@ -146,8 +146,8 @@ impl Shape {
         })
     }
 
-    /// The dimensions from `from` to before `to`, counted from the end where negative and cut to
-    /// what is there.
+    /// Returns the dimensions from `from` to before `to`, counted from the end where negative and
+    /// cut to what is there.
     pub(super) fn part(&self, from: i64, to: Option<i64>) -> Self {
         let Some(dimensions) = self.dimensions() else { return Self::unknown() };
         let rank = dimensions.len() as i64;
@@ -156,7 +156,7 @@ impl Shape {
         Self::of(dimensions.get(from..to).unwrap_or_default())
     }
 
-    /// The dimensions of one behind those of the other.
+    /// Returns the dimensions of one behind those of the other.
     pub(super) fn join(&self, behind: &Self) -> Self {
         match (self.dimensions(), behind.dimensions()) {
             (Some(own), Some(others)) => Self::of(&[own, others].concat()),
@@ -164,7 +164,7 @@ impl Shape {
         }
     }
 
-    /// The shape with another dimension at `place`.
+    /// Returns the shape with another dimension at `place`.
     pub(super) fn with_dimension(&self, place: usize, size: i64) -> Self {
         let Some(dimensions) = self.dimensions() else { return Self::unknown() };
         let mut dimensions = dimensions.to_vec();
@@ -195,14 +195,14 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The index of an axis in a shape of this rank; a negative axis counts from the end.
+/// Returns the index of an axis in a shape of this rank; a negative axis counts from the end.
 pub(super) fn place(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let at = if axis < 0 { axis.checked_add(rank)? } else { axis };
     (0..rank).contains(&at).then_some(at as usize)
 }
 
-/// The size of a dimension that is both of these; `None` if none is.
+/// Returns the size of a dimension that is both of these; `None` if none is.
 pub(super) fn merged(one: i64, two: i64) -> Option<i64> {
     match (one, two) {
         (UNKNOWN, known) | (known, UNKNOWN) => Some(known),
@@ -210,7 +210,7 @@ pub(super) fn merged(one: i64, two: i64) -> Option<i64> {
     }
 }
 
-/// The size of a dimension along which one may be repeated to fit the other.
+/// Returns the size of a dimension along which one may be repeated to fit the other.
 fn repeated(one: i64, two: i64) -> Option<i64> {
     match (one, two) {
         (1, other) | (other, 1) => Some(other),
@@ -220,7 +220,7 @@ fn repeated(one: i64, two: i64) -> Option<i64> {
     }
 }
 
-/// The same for two dimensions that have to be one size.
+/// Returns the same for two dimensions that have to be one size.
 pub(super) fn merge_dimensions(one: i64, two: i64, what: &str) -> Inferred<i64> {
     merged(one, two).ok_or_else(|| {
         Mismatch::new(format!("{what} of {one} and {two}"), format!("the same {what}"))

@@ -52,7 +52,7 @@ pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![handle])
 }
 
-/// The variable that the first input is the handle of, which holds what the node says.
+/// Returns the variable that the first input is the handle of, which holds what the node says.
 fn held<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n Variable>> {
     // The operation does not compare the type if nothing is known of the variable.
     let Some(variable) = node.input(0).variable.as_deref() else { return Ok(None) };
@@ -102,7 +102,7 @@ pub(super) fn scatter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).clone())])
 }
 
-/// The same by the handle of the variable.
+/// Returns the same by the handle of the variable.
 pub(super) fn scatter_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let Some(variable) = held(node)? {
         scattered(node, &variable.shape)?;

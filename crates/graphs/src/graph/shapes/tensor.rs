@@ -35,12 +35,12 @@ impl Tensor {
         Self { shape, value: None, variable: None }
     }
 
-    /// A tensor with these dimensions, -1 for one of any size.
+    /// Returns a tensor with these dimensions, -1 for one of any size.
     pub(in super::super) fn of_dimensions(dimensions: &[i64]) -> Self {
         Self::of(Shape::of(dimensions))
     }
 
-    /// A tensor of which nothing is known.
+    /// Returns a tensor of which nothing is known.
     pub(in super::super) const fn nothing() -> Self {
         Self { shape: Shape::unknown(), value: None, variable: None }
     }
@@ -49,7 +49,7 @@ impl Tensor {
         Self::of(Shape::scalar())
     }
 
-    /// The value, if it is a scalar that is known.
+    /// Returns the value, if it is a scalar that is known.
     pub(super) fn number(&self) -> Option<i64> {
         match (&self.value, self.shape.rank()) {
             (Some(value), Some(0)) => value.first().copied(),
@@ -57,12 +57,12 @@ impl Tensor {
         }
     }
 
-    /// The values, if it is a vector that is known.
+    /// Returns the values, if it is a vector that is known.
     pub(super) fn vector(&self) -> Option<&[i64]> {
         self.value.as_deref().filter(|_| self.shape.rank() == Some(1))
     }
 
-    /// A constant. Its value is known where TensorFlow can read it as well.
+    /// Returns a constant. Its value is known where TensorFlow can read it as well.
     pub(in super::super) fn constant(tensor: TensorValue<'_>) -> Self {
         if tensor.shape.is_unknown_rank || tensor.shape.rank != tensor.shape.dimensions.len() as u64
         {
@@ -75,8 +75,8 @@ impl Tensor {
     }
 }
 
-/// The integers of a tensor of `count` elements: their bytes, or a number for each, the last one of
-/// which stands for all that follow; zeros if there is none at all.
+/// Returns the integers of a tensor of `count` elements: their bytes, or a number for each, the
+/// last one of which stands for all that follow; zeros if there is none at all.
 ///
 /// TensorFlow reads the field of the tensor's own type and no other. Of a tensor with values in
 /// others besides, nothing is said.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::graph::{attributes::AttributeValue, tests::attributes_of};
 
-    /// The values of a vector of `count` elements that are written like this.
+    /// Returns the values of a vector of `count` elements that are written like this.
     fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
         let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
         let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");

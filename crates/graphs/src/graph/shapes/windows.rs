@@ -36,7 +36,7 @@ struct Step {
     dilation: i64,
 }
 
-/// Number of places of a window along a dimension, which is 0 or more.
+/// Returns the number of places of a window along a dimension, which is 0 or more.
 fn places(input: i64, window: i64, step: Step, padding: &[u8]) -> Inferred<i64> {
     let Step { stride, dilation } = step;
     if stride <= 0 {
@@ -66,7 +66,7 @@ fn places(input: i64, window: i64, step: Step, padding: &[u8]) -> Inferred<i64> 
     Ok(i64::try_from(size).unwrap_or(UNKNOWN))
 }
 
-/// A list of an attribute that has a number for each dimension.
+/// Returns a list of an attribute that has a number for each dimension.
 fn per_dimension(node: &ShapedNode<'_>, name: &str, rank: usize) -> Inferred<Option<Vec<i64>>> {
     let Some(numbers) = node.ints(name)? else { return Ok(None) };
     if numbers.len() != rank {
@@ -91,8 +91,8 @@ pub(super) fn depthwise(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     convolution(node, 4, true)
 }
 
-/// The layout of an image: channels last if the operation has no such attribute, or the attribute
-/// is of another kind.
+/// Returns the layout of an image: channels last if the operation has no such attribute, or the
+/// attribute is of another kind.
 fn format<'n>(node: &ShapedNode<'n>) -> Option<&'n [u8]> {
     match node.operation.attribute("data_format") {
         Some(_) => node.text("data_format").unwrap_or(Some(b"NHWC")),

@@ -10,7 +10,7 @@ use crate::PjrtError;
 /// Longest list that is accepted, in entries: no machine has this number of devices.
 const LONGEST_LIST: usize = 1 << 20;
 
-/// A handle that must not be NULL.
+/// Returns a handle that must not be NULL.
 pub(in crate::host) fn pointer<T>(
     call: &'static str,
     what: &'static str,
@@ -24,7 +24,7 @@ pub(in crate::host) fn pointer<T>(
     })
 }
 
-/// A text of `length` bytes, with control characters escaped and cut off after 16 KiB.
+/// Returns a text of `length` bytes, with control characters escaped and cut off after 16 KiB.
 ///
 /// # Safety
 /// `start` points to `length` bytes, or is NULL.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn text(
     Ok(printable(bytes))
 }
 
-/// A list of `length` entries.
+/// Returns a list of `length` entries.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if it is NULL and not empty, not aligned, or longer than any.
@@ -72,7 +72,7 @@ pub(in crate::host) unsafe fn list<'a, T>(
 /// No serialized thing is believed to be longer, in bytes.
 pub(in crate::host) const LONGEST_BYTES: usize = 1 << 32;
 
-/// A copy of the bytes that a plug-in gives with something that owns them, which is freed.
+/// Returns a copy of the bytes that a plug-in gives with something that owns them, which is freed.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
@@ -98,7 +98,7 @@ pub(in crate::host) unsafe fn owned_bytes<T>(
     copied
 }
 
-/// Bytes that are not interpreted.
+/// Returns the bytes that are not interpreted.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
@@ -125,7 +125,7 @@ pub(in crate::host) unsafe fn bytes<'a>(
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), length) })
 }
 
-/// A list of handles, none of which is NULL.
+/// Returns a list of handles, none of which is NULL.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] if the list cannot be, or an entry is NULL.

@@ -79,8 +79,9 @@ impl Chain {
         &self.extensions
     }
 
-    /// The function at `offset` in the extension `number`. `None` if it is NULL, if the extension
-    /// ends before it, or if the extension has no size or one above [`MAX_EXTENSION_SIZE`].
+    /// Returns the function at `offset` in the extension `number`. `None` if it is NULL, if the
+    /// extension ends before it, or if the extension has no size or one above
+    /// [`MAX_EXTENSION_SIZE`].
     pub(super) fn function(&self, number: i32, offset: usize) -> Option<RawFunction> {
         let mut chain = self.extensions.iter().zip(&self.addresses);
         let (extension, &address) = chain.find(|(extension, _)| extension.number == number)?;

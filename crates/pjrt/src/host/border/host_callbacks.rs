@@ -55,7 +55,7 @@ impl Registration {
         Self(number)
     }
 
-    /// The number that the plug-in passes to its calls of the handler.
+    /// Returns the number that the plug-in passes to its calls of the handler.
     pub(in crate::host) fn number(&self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)
     }
@@ -72,7 +72,7 @@ impl Drop for Registration {
 /// The code of a host that failed.
 const INTERNAL: c_int = 13;
 
-/// The callback for a chunk that a program sends.
+/// Returns the callback for a chunk that a program sends.
 pub(in crate::host) unsafe extern "C" fn sent(
     chunk: *mut PJRT_Chunk,
     make_error: *mut Option<PJRT_CallbackError>,
@@ -109,7 +109,7 @@ pub(in crate::host) unsafe extern "C" fn sent(
     }
 }
 
-/// The bytes of a piece.
+/// Returns the bytes of a piece.
 ///
 /// # Safety
 /// There are as many as it says for as long as its deleter is not called, or it is NULL.
@@ -124,7 +124,7 @@ unsafe fn data(piece: &PJRT_Chunk) -> Result<&[u8], String> {
     Ok(unsafe { std::slice::from_raw_parts(piece.data.cast(), piece.size) })
 }
 
-/// An error of the plug-in's making; NULL, if it does not say how one is made.
+/// Returns an error of the plug-in's making; NULL, if it does not say how one is made.
 ///
 /// # Safety
 /// It is NULL, or points to a function that makes errors, or to NULL.

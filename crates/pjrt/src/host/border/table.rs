@@ -168,7 +168,8 @@ impl Table {
         entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
     }
 
-    /// True if the plug-in has the function `name`; false for functions that this host never calls.
+    /// Returns true if the plug-in has the function `name`; false for functions that this host
+    /// never calls.
     pub(in crate::host) fn has(&self, name: &str) -> bool {
         let mut entries = self.entries.iter().zip(CALLS);
         entries.any(|(entry, call)| call.0 == name && entry.function.is_some())
@@ -318,7 +319,7 @@ impl Table {
         PjrtError::Status { call, code: TF_Code(code), message, payloads }
     }
 
-    /// The payloads of an error; empty if the plug-in lacks the function for them.
+    /// Returns the payloads of an error; empty if the plug-in lacks the function for them.
     fn payloads(&self, error: *mut PJRT_Error) -> Vec<ErrorPayload> {
         let Ok((function, struct_size)) = self.entry::<PJRT_Error_ForEachPayload_Args>() else {
             return Vec::new();
@@ -360,8 +361,8 @@ impl Table {
     }
 }
 
-/// Number of readable bytes in a table of that minor: the declared size, or that of the known table
-/// where upstream did not move the size macro with the table.
+/// Returns the number of readable bytes in a table of that minor: the declared size, or that of the
+/// known table where upstream did not move the size macro with the table.
 fn readable(minor: Minor, struct_size: usize, warnings: &mut Vec<String>) -> usize {
     let Some(known) = pjrt::table_size(minor) else { return struct_size };
     let is_known = minor.is_known();

@@ -46,7 +46,7 @@ impl Topology {
         unsafe { Executable::taken("PJRT_Compile", origin, made.executable) }
     }
 
-    /// The numbers of its first devices, one for each replica and partition.
+    /// Returns the numbers of its first devices, one for each replica and partition.
     fn first(&self, replicas: u32, partitions: u32) -> Result<Vec<i32>, PjrtError> {
         let devices = self.devices()?;
         let count = u64::from(replicas) * u64::from(partitions);

@@ -19,7 +19,7 @@ pub enum ProgramFormat {
 }
 
 impl ProgramFormat {
-    /// Its name in the interface.
+    /// Returns its name in the interface.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// A program in that form.
+    /// Creates a program in that form.
     #[must_use]
     pub fn new(code: &'a [u8], format: ProgramFormat) -> Self {
         Self { code, format }
@@ -49,7 +49,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// A program as a plug-in of that minor takes it; it points to the code.
+/// Returns a program as a plug-in of that minor takes it; it points to the code.
 pub(super) fn handed_program(program: &Program<'_>, minor: Minor) -> Handed<PJRT_Program> {
     let name = program.format.name();
     Handed::of(PJRT_Program {
@@ -71,7 +71,7 @@ pub(super) fn check_code(what: &'static str, code: &[u8]) -> Result<(), PjrtErro
     Ok(())
 }
 
-/// Size to declare for a struct within arguments, in bytes.
+/// Returns the size to declare for a struct within arguments, in bytes.
 pub(super) fn struct_size(history: &serdes_abi::pjrt::Struct, minor: Minor) -> usize {
     history.handover(minor).map_or(0, |given| given.struct_size)
 }

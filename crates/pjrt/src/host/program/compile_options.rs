@@ -109,8 +109,8 @@ impl CompileOptions {
         Ok(Self(Form::Serialized(serialized)))
     }
 
-    /// The message for a plug-in; `choose` gives the devices for the replicas and partitions where
-    /// none were given.
+    /// Returns the message for a plug-in; `choose` gives the devices for the replicas and
+    /// partitions where none were given.
     pub(super) fn serialize(
         &self,
         choose: impl FnOnce(u32, u32) -> Result<Vec<i32>, PjrtError>,
@@ -155,7 +155,7 @@ fn refuse(what: &'static str, found: &str, expected: &str) -> PjrtError {
     PjrtError::InvalidArgument { what, found: found.to_owned(), expected: expected.to_owned() }
 }
 
-/// The devices of each partition, by replica.
+/// Returns the devices of each partition, by replica.
 fn assignment(made: &Made, devices: &[i32]) -> DeviceAssignmentProto {
     let partitions = made.partitions as usize;
     let of_partition = |partition: usize| {

@@ -86,7 +86,7 @@ impl Executable {
         self.origin.table()
     }
 
-    /// Its name.
+    /// Returns its name.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -97,7 +97,7 @@ impl Executable {
         unsafe { text(CALL, "its text", found.executable_name, found.executable_name_size) }
     }
 
-    /// Number of its copies that run together.
+    /// Returns the number of its copies that run together.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -105,7 +105,7 @@ impl Executable {
         Ok(of_executable!(self, PJRT_Executable_NumReplicas_Args)?.num_replicas)
     }
 
-    /// Into how many parts each copy is divided.
+    /// Returns the number of parts into which each copy is divided.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -113,13 +113,13 @@ impl Executable {
         Ok(of_executable!(self, PJRT_Executable_NumPartitions_Args)?.num_partitions)
     }
 
-    /// Number of outputs on each device.
+    /// Returns the number of outputs on each device.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.outputs
     }
 
-    /// Size of its code in bytes; negative from plug-ins that do not know it.
+    /// Returns the size of its code in bytes; negative from plug-ins that do not know it.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -127,7 +127,7 @@ impl Executable {
         Ok(of_executable!(self, PJRT_Executable_SizeOfGeneratedCodeInBytes_Args)?.size_in_bytes)
     }
 
-    /// A text that is the same for programs that are.
+    /// Returns a text that is the same for programs that are.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.35.
@@ -139,7 +139,7 @@ impl Executable {
         unsafe { text(CALL, "its text", start, length) }
     }
 
-    /// Estimated costs by name, such as `flops`.
+    /// Returns the estimated costs by name, such as `flops`.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -150,7 +150,7 @@ impl Executable {
         unsafe { attributes(call, found.properties, found.num_properties) }
     }
 
-    /// Memory that it needs.
+    /// Returns the memory that it needs.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.40.
@@ -159,7 +159,7 @@ impl Executable {
         Ok(ProgramMemory::of(&found, self.table().minor()))
     }
 
-    /// Element types of its outputs.
+    /// Returns the element types of its outputs.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for another number of types than of outputs, or a
@@ -175,7 +175,7 @@ impl Executable {
         numbers.iter().map(|&number| of_answer(CALL, number, minor)).collect()
     }
 
-    /// The dimensions of its outputs on each device.
+    /// Returns the dimensions of its outputs on each device.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for another number of them than of outputs, or
@@ -206,7 +206,7 @@ impl Executable {
         Ok(dims)
     }
 
-    /// The kinds of memory that its outputs are in.
+    /// Returns the kinds of memory that its outputs are in.
     ///
     /// # Errors
     /// As the plug-in's, many of which do not say it; [`PjrtError::BadAnswer`] for another number
@@ -220,7 +220,7 @@ impl Executable {
         unsafe { texts(CALL, kinds, sizes, found.num_outputs) }
     }
 
-    /// The kinds of memory in which it expects its parameters.
+    /// Returns the kinds of memory in which it expects its parameters.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::Missing`] before 0.102.
@@ -278,7 +278,7 @@ impl Executable {
         layouts.iter().map(|&layout| unsafe { layout_text(table, call, layout, false) }).collect()
     }
 
-    /// The program as the compiler left it.
+    /// Returns the program as the compiler left it.
     ///
     /// # Errors
     /// As the plug-in's; [`PjrtError::BadAnswer`] for a program longer than any, or longer than it
@@ -323,8 +323,8 @@ impl Executable {
         Ok(*program)
     }
 
-    /// Itself as bytes, for [`Client::load_serialized`](crate::Client::load_serialized) with
-    /// a plug-in of the same build.
+    /// Returns itself as bytes, for [`Client::load_serialized`](crate::Client::load_serialized)
+    /// with a plug-in of the same build.
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].

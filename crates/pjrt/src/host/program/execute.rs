@@ -41,7 +41,7 @@ pub struct ExecuteOptions {
 }
 
 impl ExecuteOptions {
-    /// As the program was compiled.
+    /// Creates options to run it as the program was compiled.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -88,25 +88,27 @@ impl Execution {
         self.complete.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
-    /// Completion events, one per device, for plug-ins that give them.
+    /// Returns the completion events, one per device, for plug-ins that give them.
     #[must_use]
     pub fn complete(&self) -> &[Event] {
         &self.complete
     }
 
-    /// The outputs of each device.
+    /// Returns the outputs of each device.
     #[must_use]
     pub fn outputs(&self) -> &[Vec<Buffer>] {
         &self.outputs
     }
 
-    /// The outputs of each device. A buffer that could not be computed says so when it is read.
+    /// Returns the outputs of each device. A buffer that could not be computed says so when it is
+    /// read.
     #[must_use]
     pub fn into_outputs(self) -> Vec<Vec<Buffer>> {
         self.outputs
     }
 
-    /// The outputs of each device, and [what happens](Self::complete) when a device is done.
+    /// Returns the outputs of each device, and [what happens](Self::complete) when a device is
+    /// done.
     #[must_use]
     pub fn into_parts(self) -> (Vec<Vec<Buffer>>, Vec<Event>) {
         (self.outputs, self.complete)
@@ -271,14 +273,15 @@ impl LoadedExecutable {
     }
 }
 
-/// The numbers of the arguments that are kept on any device: plug-ins cannot be told of one alone.
+/// Returns the numbers of the arguments that are kept on any device: plug-ins cannot be told of one
+/// alone.
 fn kept_indices(arguments: &[Vec<Argument<'_>>], count: usize) -> Vec<i64> {
     let is_kept =
         |at: &usize| arguments.iter().any(|list| matches!(list.get(*at), Some(Argument::Kept(_))));
     (0..count).filter(is_kept).map(|at| at as i64).collect()
 }
 
-/// The options as a plug-in of that minor takes them; they point to `kept`.
+/// Returns the options as a plug-in of that minor takes them; they point to `kept`.
 fn execute_options(minor: Minor, options: &ExecuteOptions, kept: &[i64]) -> PJRT_ExecuteOptions {
     PJRT_ExecuteOptions {
         struct_size: struct_size(PJRT_ExecuteOptions::HISTORY, minor),

@@ -24,25 +24,25 @@ pub struct SentPiece<'a> {
 }
 
 impl<'a> SentPiece<'a> {
-    /// Index of the sending device, in the order of the run's arguments.
+    /// Returns the index of the sending device, in the order of the run's arguments.
     #[must_use]
     pub fn device_index(&self) -> usize {
         self.device
     }
 
-    /// Its bytes, which are there for the call.
+    /// Returns its bytes, which are there for the call.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// Total size of the transfer that the chunk belongs to, in bytes.
+    /// Returns the total size of the transfer that the chunk belongs to, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> usize {
         self.total
     }
 
-    /// True for the last chunk of the transfer.
+    /// Returns true for the last chunk of the transfer.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -61,7 +61,7 @@ pub struct HostTransfers {
 }
 
 impl HostTransfers {
-    /// For a program without channels.
+    /// Creates the transfers of a program without channels.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -90,7 +90,7 @@ impl HostTransfers {
         self
     }
 
-    /// True if there is no channel.
+    /// Returns true if there is no channel.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sends.is_empty() && self.receives.is_empty()
@@ -158,8 +158,8 @@ pub(super) struct RegisteredTransfers {
 }
 
 impl RegisteredTransfers {
-    /// The lists of each device, as the options of a run point to them; they are there as long as
-    /// this is.
+    /// Returns the lists of each device, as the options of a run point to them; they are there as
+    /// long as this is.
     pub(super) fn lists(
         &mut self,
     ) -> (Vec<*mut PJRT_SendCallbackInfo>, Vec<*mut PJRT_RecvCallbackInfo>) {
@@ -224,13 +224,13 @@ macro_rules! of_stream {
 }
 
 impl HostStream {
-    /// Index of the receiving device, in the order of the run's arguments.
+    /// Returns the index of the receiving device, in the order of the run's arguments.
     #[must_use]
     pub fn device_index(&self) -> usize {
         self.device
     }
 
-    /// Number of bytes that the program waits for in all.
+    /// Returns the number of bytes that the program waits for in all.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -238,7 +238,7 @@ impl HostStream {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_TotalBytes_Args)?.total_bytes)
     }
 
-    /// Granularity in bytes: the length of each piece must be a multiple of it.
+    /// Returns the granularity in bytes: the length of each piece must be a multiple of it.
     ///
     /// # Errors
     /// As the plug-in's.
@@ -246,7 +246,7 @@ impl HostStream {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_GranuleSize_Args)?.granule_size_in_bytes)
     }
 
-    /// Number of bytes that it has got so far.
+    /// Returns the number of bytes that it has got so far.
     ///
     /// # Errors
     /// As the plug-in's.

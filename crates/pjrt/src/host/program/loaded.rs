@@ -89,26 +89,26 @@ impl LoadedExecutable {
         Ok(Self { handle, executable, devices })
     }
 
-    /// The client that it is of.
+    /// Returns the client that it is of.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::of(&self.handle.client)
     }
 
-    /// The compiled program.
+    /// Returns the compiled program.
     #[must_use]
     pub fn executable(&self) -> &Executable {
         &self.executable
     }
 
-    /// The devices of this process that it runs on, in the order of its arguments and outputs; none
-    /// for a portable one.
+    /// Returns the devices of this process that it runs on, in the order of its arguments and
+    /// outputs; none for a portable one.
     #[must_use]
     pub fn addressable_devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// The numbers of the devices that it runs on, also those of other processes: for each
+    /// Returns the numbers of the devices that it runs on, also those of other processes: for each
     /// partition, by replica.
     ///
     /// # Errors
@@ -132,8 +132,8 @@ impl LoadedExecutable {
         Ok(message.computation_devices.into_iter().map(|ids| ids.replica_device_ids).collect())
     }
 
-    /// A text that is the same for programs that are, if the plug-in says it; newer plug-ins say it
-    /// of the [`Executable`].
+    /// Returns a text that is the same for programs that are, if the plug-in says it; newer
+    /// plug-ins say it of the [`Executable`].
     ///
     /// # Errors
     /// As the plug-in's, or [`PjrtError::BadAnswer`].
@@ -153,7 +153,7 @@ impl LoadedExecutable {
         of_loaded!(self.handle, PJRT_LoadedExecutable_Delete_Args).map(drop)
     }
 
-    /// True if it was deleted.
+    /// Returns true if it was deleted.
     ///
     /// # Errors
     /// As the plug-in's.

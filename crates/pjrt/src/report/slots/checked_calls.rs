@@ -6,7 +6,7 @@ use super::{CallRecord, Slots};
 use crate::PjrtError;
 
 impl CallRecord {
-    /// True if the plug-in wrote nothing behind the size that the caller declared.
+    /// Returns true if the plug-in wrote nothing behind the size that the caller declared.
     pub(crate) fn is_untouched(&self) -> bool {
         self.words.iter().skip(1).all(|&word| word == 0)
     }

@@ -29,8 +29,8 @@ pub(super) unsafe fn call<A: Arguments>(
     }))
 }
 
-/// As [`call`], for a function of an extension: the history does not say how long its structs were
-/// once, and no longer ones are known.
+/// Like [`call`], for a function of an extension: the history does not say how long its structs
+/// were once, and no longer ones are known.
 ///
 /// # Safety
 /// As for [`call`].

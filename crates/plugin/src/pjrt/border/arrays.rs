@@ -45,7 +45,7 @@ pub(super) unsafe fn check_device_layout(
     }
 }
 
-/// Memory of the host, from the lowest byte that the array touches on.
+/// Returns the memory of the host, from the lowest byte that the array touches on.
 fn lowest(start: *mut c_void, layout: &HostArray) -> Result<*mut c_void> {
     if start.is_null() && layout.extent() > 0 {
         return Err(Status::invalid_argument("found NULL, expected an array's memory"));

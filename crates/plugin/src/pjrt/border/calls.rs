@@ -5,14 +5,14 @@ use serdes_abi::pjrt::args::{Arguments, PJRT_Error};
 /// A function of the table: its name in C, and where it is.
 pub(super) type Entry = (&'static str, *const ());
 
-/// The entry of a function: the type of its arguments says which one it is.
+/// Returns the entry of a function: the type of its arguments says which one it is.
 pub(super) fn entry<A: Arguments>(
     function: unsafe extern "C" fn(*mut A) -> *mut PJRT_Error,
 ) -> Entry {
     (A::FUNCTION, function as *const ())
 }
 
-/// As [`entry`], for a function that answers nothing.
+/// Like [`entry`], for a function that answers nothing.
 pub(super) fn silent_entry<A: Arguments>(function: unsafe extern "C" fn(*mut A)) -> Entry {
     (A::FUNCTION, function as *const ())
 }
@@ -42,7 +42,7 @@ macro_rules! calls {
             }
         )*
 
-        /// The functions above, for the table of a plug-in.
+        /// Returns the functions above, for the table of a plug-in.
         #[allow(clippy::extra_unused_type_parameters, reason = "some tables are the same for every plug-in")]
         pub(super) fn entries<P: $crate::pjrt::Plugin>() -> Vec<super::calls::Entry> {
             vec![$(super::calls::entry($name $(::<$plugin>)?)),*]

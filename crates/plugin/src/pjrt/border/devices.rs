@@ -12,12 +12,12 @@ use crate::{
     },
 };
 
-/// The client of a device, which is alive as long as a host uses the device.
+/// Returns the client of a device, which is alive as long as a host uses the device.
 fn alive<P: Plugin>(client: &std::sync::Weak<OpenClient<P>>) -> Result<Arc<OpenClient<P>>> {
     client.upgrade().ok_or_else(|| Status::failed_precondition("the client was destroyed"))
 }
 
-/// The handles of a device's memories, which lie in the client.
+/// Returns the handles of a device's memories, which lie in the client.
 fn memories<P: Plugin>(device: &OpenDevice<P>) -> Result<(*const *mut PJRT_Memory, usize)> {
     let client = alive(&device.client)?;
     let memories = client.memory_handles().all().get(device.memories.clone()).unwrap_or_default();

@@ -25,7 +25,7 @@ pub(super) unsafe fn take(error: *mut PJRT_Error) -> Status {
     unsafe { Box::from_raw(error.cast::<GivenError>()) }.status
 }
 
-/// The failure of that code and those words; none for 0.
+/// Returns the failure of that code and those words; none for 0.
 ///
 /// # Safety
 /// There are `length` bytes at `words`, or it is NULL.

@@ -65,7 +65,7 @@ static MEMORIES: Shared<PJRT_Memory_FunctionTable> = Shared(PJRT_Memory_Function
     set_user_data: Some(set_user_data),
 });
 
-/// The status of an error.
+/// Returns the status of an error.
 ///
 /// # Safety
 /// It is NULL, or an error of this plug-in that lives as long as `'a`.

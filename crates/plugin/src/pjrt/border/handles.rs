@@ -45,17 +45,17 @@ kinds! {
 }
 
 impl<P: Plugin> OpenClient<P> {
-    /// Its devices as handles, which are as well the handles of their descriptions.
+    /// Returns its devices as handles, which are as well the handles of their descriptions.
     pub(in crate::pjrt) fn device_handles(&self) -> &Handles<PJRT_Device> {
         self.device_handles.get_or_init(|| Handles::of(&self.devices))
     }
 
-    /// Its memories as handles.
+    /// Returns its memories as handles.
     pub(super) fn memory_handles(&self) -> &Handles<PJRT_Memory> {
         self.memory_handles.get_or_init(|| Handles::of(&self.memories))
     }
 
-    /// The place of a device.
+    /// Returns the place of a device.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if it is none of this client.
@@ -63,7 +63,7 @@ impl<P: Plugin> OpenClient<P> {
         position(self.device_handles(), device, "device")
     }
 
-    /// The place of a device's default memory.
+    /// Returns the place of a device's default memory.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the device is none of this client.
@@ -74,7 +74,7 @@ impl<P: Plugin> OpenClient<P> {
         Ok(device.memories.start)
     }
 
-    /// The place of a memory.
+    /// Returns the place of a memory.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if it is none of this client.
@@ -82,8 +82,8 @@ impl<P: Plugin> OpenClient<P> {
         position(self.memory_handles(), memory, "memory")
     }
 
-    /// The place of the memory that a host means: the memory that it names, or else the device's
-    /// default.
+    /// Returns the place of the memory that a host means: the memory that it names, or else the
+    /// device's default.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if that is none of this client, or it names none.

@@ -37,7 +37,7 @@ macro_rules! address {
 }
 
 impl Extension {
-    /// The extension of a plug-in.
+    /// Creates the extension of a plug-in.
     pub(super) fn new<P: Plugin>() -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -56,8 +56,8 @@ impl Extension {
     }
 }
 
-/// The text of a layout, as XLA writes it: `{1,0}`, with an element's bits where several lie in
-/// a byte.
+/// Returns the text of a layout, as XLA writes it: `{1,0}`, with an element's bits where several
+/// lie in a byte.
 fn text(shape: &Shape) -> String {
     let order: Vec<String> = shape.minor_to_major().iter().map(i64::to_string).collect();
     let order = order.join(",");

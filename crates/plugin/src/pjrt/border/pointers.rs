@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::{Result, Status};
 
-/// The object behind a handle.
+/// Returns the object behind a handle.
 ///
 /// # Safety
 /// `raw` is NULL, or a pointer to a `T` that lives as long as `'a`.
@@ -48,7 +48,7 @@ impl<C> Handles<C> {
         Self::new(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()))
     }
 
-    /// A list of addresses, which are good as long as it.
+    /// Creates a list of addresses, which are good as long as it.
     pub(in crate::pjrt) fn new(handles: impl Iterator<Item = *mut C>) -> Self {
         Self(handles.collect())
     }

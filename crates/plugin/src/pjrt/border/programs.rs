@@ -14,7 +14,7 @@ use crate::{
 /// Bytes of the execute options up to the end of the launch's number, which all frameworks have.
 const LAUNCH_ID_END: usize = std::mem::offset_of!(PJRT_ExecuteOptions, launch_id) + 4;
 
-/// Number of the launch in the options of a run; 0 where they are NULL.
+/// Returns the number of the launch in the options of a run; 0 where they are NULL.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for transfers to and from the host within a program.
@@ -46,7 +46,7 @@ unsafe fn launch_id(options: *const PJRT_ExecuteOptions) -> Result<c_int> {
     }
 }
 
-/// The devices of a run, each with its place in the program.
+/// Returns the devices of a run, each with its place in the program.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if the host has lists for another number of devices.
@@ -70,7 +70,7 @@ fn devices_of<P: Plugin>(
     )))
 }
 
-/// The arguments of one device.
+/// Returns the arguments of one device.
 ///
 /// # Safety
 /// `lists` has a list of `count` arrays for that place, which are alive as long as `'a`.

@@ -56,14 +56,14 @@ unsafe impl Sync for Api {}
 pub struct ApiTable(OnceLock<(Box<layouts::Extension>, Box<Api>)>);
 
 impl ApiTable {
-    /// A table that is made later.
+    /// Creates a table that is made later.
     #[must_use]
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
 
-    /// The address of the table of that plug-in: what `GetPjrtApi` answers. It is good as long as
-    /// the value is, which is to be a `static`.
+    /// Returns the address of the table of that plug-in: what `GetPjrtApi` answers. It is good as
+    /// long as the value is, which is to be a `static`.
     pub fn get<P: Plugin>(&self) -> *const () {
         let (_, api) = self.0.get_or_init(|| {
             let extension = Box::new(layouts::Extension::new::<P>());
@@ -111,13 +111,13 @@ impl Api {
     }
 }
 
-/// The major number, which is 0, and behind it the minor one.
+/// Returns the major number, which is 0, and behind it the minor one.
 const fn both_numbers(minor: Minor) -> u64 {
     let minor = minor.number() as u64;
     if cfg!(target_endian = "little") { minor << 32 } else { minor }
 }
 
-/// Size that a plug-in declares for its table, in bytes.
+/// Returns the size that a plug-in declares for its table, in bytes.
 const fn declared<P: Plugin>() -> usize {
     let minor = P::MINOR.number();
     assert!(
@@ -132,7 +132,7 @@ const fn declared<P: Plugin>() -> usize {
     size
 }
 
-/// The functions that a plug-in of this SDK has.
+/// Returns the functions that a plug-in of this SDK has.
 fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
     let errors = [silent_entry(error_functions::destroy), silent_entry(error_functions::message)];
     let tables = [

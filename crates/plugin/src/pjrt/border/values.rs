@@ -22,7 +22,7 @@ const INTEGERS: c_int = 2;
 const FLOAT: c_int = 3;
 const BOOLEAN: c_int = 4;
 
-/// A list of the host's; an empty one may have any address.
+/// Returns a list of the host's; an empty one may have any address.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there are entries at NULL, or too many.
@@ -40,7 +40,7 @@ pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> R
     }
 }
 
-/// Bytes of the host's, as many as there may be.
+/// Returns the bytes of the host's, as many as there may be.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there are some at NULL, or more than an address space has.
@@ -58,7 +58,7 @@ pub(super) unsafe fn bytes<'a>(start: *const c_char, count: usize, what: &str) -
     }
 }
 
-/// A text of the host's; empty for NULL.
+/// Returns a text of the host's; empty for NULL.
 ///
 /// # Safety
 /// `start` is NULL, or points to `length` bytes.
@@ -70,7 +70,7 @@ pub(super) unsafe fn text(start: *const c_char, length: usize) -> String {
     }
 }
 
-/// A shape of the host's.
+/// Returns a shape of the host's.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for an element type that is not known, and as [`Shape::new`].
@@ -89,8 +89,8 @@ pub(super) unsafe fn shape(element_type: c_int, dims: *const i64, count: usize) 
     Shape::new(element_type, unsafe { list(dims, count, "dimensions") }?.to_vec())
 }
 
-/// The order of the dimensions in a layout of the host's that has no tiles; `None` for NULL, and
-/// the strides of one that has them.
+/// Returns the order of the dimensions in a layout of the host's that has no tiles; `None` for
+/// NULL, and the strides of one that has them.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for tiles.

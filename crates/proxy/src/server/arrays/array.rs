@@ -36,7 +36,7 @@ impl Array {
         self.spec.sharding()
     }
 
-    /// Part of the array that each shard holds.
+    /// Returns the part of the array that each shard holds.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if the sharding does not say it.

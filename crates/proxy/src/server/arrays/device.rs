@@ -33,7 +33,8 @@ impl PjrtDevice {
         Ok(Self { default, others })
     }
 
-    /// Memory for arrays of a memory kind: the default memory, where the plug-in lacks the kind.
+    /// Returns the memory for arrays of a memory kind: the default memory, where the plug-in lacks
+    /// the kind.
     pub(crate) fn space(&self, kind: Kind) -> &serdes_pjrt::MemorySpace {
         let own = self.others.iter().find(|(other, _)| *other == kind);
         own.map_or(&self.default, |(_, space)| space)
@@ -41,8 +42,8 @@ impl PjrtDevice {
 }
 
 impl ServedDevice {
-    /// The kinds of memory that clients find on it. Every one has pinned memory, so that they may
-    /// ask for it whatever the plug-in has; what else there is, the plug-in says.
+    /// Returns the kinds of memory that clients find on it. Every one has pinned memory, so that
+    /// they may ask for it whatever the plug-in has; what else there is, the plug-in says.
     pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
         Kind::ALL.into_iter().filter(move |kind| match (self, kind) {
             (_, Kind::Device | Kind::PinnedHost) => true,

@@ -151,7 +151,7 @@ impl Devices {
         self.current.load(Ordering::Acquire)
     }
 
-    /// A generation by its number; the first for one that is not there.
+    /// Returns a generation by its number; the first for one that is not there.
     fn of_generation(&self, number: usize) -> &Generation {
         let later = number.checked_sub(1).and_then(|at| self.later.get(at)?.get());
         later.unwrap_or(&self.first)
@@ -161,12 +161,12 @@ impl Devices {
         self.of_generation(self.generation())
     }
 
-    /// The PJRT client that compiles and runs programs on these devices, if there is one.
+    /// Returns the PJRT client that compiles and runs programs on these devices, if there is one.
     pub(crate) fn client(&self) -> Option<&serdes_pjrt::Client> {
         self.in_use().client.as_ref()
     }
 
-    /// The PJRT client of a generation, if there is one.
+    /// Returns the PJRT client of a generation, if there is one.
     pub(crate) fn client_of(&self, generation: usize) -> Option<&serdes_pjrt::Client> {
         self.of_generation(generation).client.as_ref()
     }
@@ -210,8 +210,8 @@ impl Devices {
         Ok(())
     }
 
-    /// Bytes of memory that all devices have together; `None` if one does not say it. Devices whose
-    /// memory is the host's have no more than half of what the host has left.
+    /// Returns the number of bytes of memory that all devices have together; `None` if one does not
+    /// say it. Devices whose memory is the host's have no more than half of what the host has left.
     pub(crate) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
         for device in &self.first.devices {
@@ -234,7 +234,7 @@ impl Devices {
         self.at_of(self.generation(), space)
     }
 
-    /// As [`at`](Self::at), of a generation.
+    /// Like [`at`](Self::at), of a generation.
     ///
     /// # Errors
     /// As [`at`](Self::at).
@@ -254,13 +254,13 @@ impl Devices {
         self.ids.iter().map(|id| id.0).collect()
     }
 
-    /// Id for clients of the device at a place in the list.
+    /// Returns the id for clients of the device at a place in the list.
     pub(crate) fn id(&self, place: usize) -> DeviceId {
         // A place is one of a device that was found by its id.
         self.ids.get(place).copied().unwrap_or(DeviceId(-1))
     }
 
-    /// The memory that an id and a kind of memory mean.
+    /// Returns the memory that an id and a kind of memory mean.
     ///
     /// # Errors
     /// NOT_FOUND for an unknown device, INVALID_ARGUMENT for an unknown kind of memory.
@@ -290,7 +290,7 @@ impl Devices {
         Ok(MemorySpace { device, kind })
     }
 
-    /// The kind of memory of that name, if the device of that place has it.
+    /// Returns the kind of memory of that name, if the device of that place has it.
     fn kind(&self, place: usize, name: &str) -> Option<Kind> {
         self.first.devices.get(place)?.kinds().find(|kind| kind.name() == name)
     }
@@ -320,12 +320,13 @@ impl Devices {
         Ok(spaces)
     }
 
-    /// True if arrays of strings can be made: for devices whose memory may hold a host's strings.
+    /// Returns true if arrays of strings can be made: for devices whose memory may hold a host's
+    /// strings.
     pub(crate) fn take_strings(&self) -> bool {
         self.kinds.iter().all(|kind| kind == "cpu")
     }
 
-    /// The answer to the first request of a session.
+    /// Returns the answer to the first request of a session.
     ///
     /// # Errors
     /// The errors of the attribute map at that version.
@@ -382,12 +383,12 @@ impl Devices {
     }
 }
 
-/// A plug-in that a server cannot use.
+/// Returns a plug-in that a server cannot use.
 fn none_of(platform: &str) -> ProxyError {
     ProxyError::configuration("the plug-in", platform, "it has no device; a server needs one")
 }
 
-/// A device's number among those of its machine, if it has one.
+/// Returns a device's number among those of its machine, if it has one.
 fn local_hardware_id(device: &ServedDevice) -> Option<i32> {
     match device {
         ServedDevice::StreamExecutor(_) => None,
@@ -395,7 +396,7 @@ fn local_hardware_id(device: &ServedDevice) -> Option<i32> {
     }
 }
 
-/// Size of a device's memory in bytes, if the plug-in gives it.
+/// Returns the size of a device's memory in bytes, if the plug-in gives it.
 fn limit_of(device: &PjrtDevice) -> Option<i64> {
     device.default.device().memory_statistics().ok()??.bytes_limit
 }
@@ -427,7 +428,7 @@ fn client_attributes(client: &serdes_pjrt::Client) -> Vec<(String, AttributeValu
     attributes
 }
 
-/// A value of a plug-in as an attribute of IFRT.
+/// Returns a value of a plug-in as an attribute of IFRT.
 pub(crate) fn attribute(value: &serdes_pjrt::Value) -> AttributeValue {
     match value {
         serdes_pjrt::Value::Text(text) => text.as_str().into(),
@@ -461,7 +462,7 @@ fn attributes_of(device: &ServedDevice) -> AttributeMap {
     texts.collect()
 }
 
-/// The id of a kind of memory of a device.
+/// Returns the id of a kind of memory of a device.
 const fn memory_id(device: i32, kind: Kind) -> i32 {
     device * Kind::ALL.len() as i32 + kind_id(kind)
 }
@@ -474,7 +475,7 @@ const fn kind_id(kind: Kind) -> i32 {
     }
 }
 
-/// A number that stands for a name (FNV-1a): the same in every build.
+/// Returns a number that stands for a name (FNV-1a): the same in every build.
 fn fingerprint(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

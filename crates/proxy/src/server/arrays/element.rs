@@ -48,7 +48,7 @@ pub(crate) fn contents_of(dtype: DType, shape: &Shape) -> Result<Contents, Statu
         .ok_or_else(|| status!(Internal, "no device holds {dtype}{shape}"))
 }
 
-/// Memory of the host for `bytes` bytes.
+/// Returns the memory of the host for `bytes` bytes.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED if there is not that much.

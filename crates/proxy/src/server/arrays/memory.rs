@@ -31,7 +31,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// The array of a PJRT client that holds the bytes, if one does.
+    /// Returns the array of a PJRT client that holds the bytes, if one does.
     pub(crate) const fn pjrt_array(&self) -> Option<&Array> {
         match self {
             Self::Pjrt(array) => Some(array),
@@ -159,7 +159,7 @@ impl MemoryWriter {
         Ok(self.written == size)
     }
 
-    /// The memory.
+    /// Returns the memory.
     ///
     /// # Errors
     /// INTERNAL if bytes are missing; what the plug-in reports.
@@ -197,7 +197,7 @@ impl Memory {
         writer.finish()
     }
 
-    /// All of a tensor of a state, straight from the file into the device's own memory.
+    /// Returns all of a tensor of a state, straight from the file into the device's own memory.
     ///
     /// # Errors
     /// The error that the state or the plug-in reports.
@@ -229,8 +229,8 @@ impl Memory {
         }
     }
 
-    /// Memory that a program writes or has written on a device; `computed` completes when it is
-    /// written.
+    /// Returns the memory that a program writes or has written on a device; `computed` completes
+    /// when it is written.
     pub(crate) fn of_program(
         array: Array,
         contents: Contents,
@@ -242,13 +242,13 @@ impl Memory {
         Self { computed: Some(computed), ..memory }
     }
 
-    /// The bytes, where they lie now.
+    /// Returns the bytes, where they lie now.
     pub(crate) fn bytes(&self) -> Arc<Bytes> {
         Arc::clone(&self.bytes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The array of a PJRT client that holds the bytes, for a program to take; gives back the room
-    /// that it was counted for.
+    /// Returns the array of a PJRT client that holds the bytes, for a program to take; gives back
+    /// the room that it was counted for.
     pub(crate) fn into_pjrt_array(self) -> Option<Array> {
         let bytes = self.bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
         match Arc::into_inner(bytes)? {
@@ -257,7 +257,7 @@ impl Memory {
         }
     }
 
-    /// True if programs of that PJRT client can be given it.
+    /// Returns true if programs of that PJRT client can be given it.
     pub(crate) fn is_of(&self, client: &Client) -> bool {
         self.bytes().pjrt_array().is_none_or(|array| array.buffer().client() == *client)
     }
@@ -310,7 +310,7 @@ impl Memory {
         Ok(true)
     }
 
-    /// The bytes, on the host. Waits for the device.
+    /// Returns the bytes, on the host. Waits for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
@@ -331,7 +331,7 @@ impl Memory {
         }
     }
 
-    /// The bytes from `offset` on that fill `target`, on the host. Waits for the device.
+    /// Returns the bytes from `offset` on that fill `target`, on the host. Waits for the device.
     ///
     /// # Errors
     /// INTERNAL if there are not that many, or it gives [more at a time](Self::step); what the
@@ -361,8 +361,8 @@ impl Memory {
         }
     }
 
-    /// Number of bytes that are read of it at a time: a few, or all where its plug-in reads arrays
-    /// only as a whole.
+    /// Returns the number of bytes that are read of it at a time: a few, or all where its plug-in
+    /// reads arrays only as a whole.
     pub(crate) fn step(&self) -> u64 {
         match &*self.bytes() {
             Bytes::Pjrt(array) if array.is_read_whole() => u64::MAX,
@@ -370,7 +370,7 @@ impl Memory {
         }
     }
 
-    /// Type and shape of its contents.
+    /// Returns the type and shape of its contents.
     pub(crate) const fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -380,7 +380,7 @@ impl Memory {
     }
 }
 
-/// An array of a PJRT client that is to be written.
+/// Returns an array of a PJRT client that is to be written.
 fn incoming(space: &PjrtSpace, contents: &Contents) -> Result<IncomingArray, Status> {
     let element_type = ElementType::of_name(contents.dtype().name()).ok_or_else(|| {
         status!(Unimplemented, "PJRT has no elements of the type {}", contents.dtype())
@@ -403,30 +403,30 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Memory that is to come.
+    /// Returns the memory that is to come.
     pub(crate) fn coming() -> (Promise<Arc<Memory>>, Self) {
         let (promise, promised) = Promised::coming();
         (promise, Self { memory: Arc::new(promised), is_of_program: false })
     }
 
-    /// Memory that a program is to write.
+    /// Returns the memory that a program is to write.
     pub(crate) fn of_program() -> (Promise<Arc<Memory>>, Self) {
         let (promise, buffer) = Self::coming();
         (promise, Self { is_of_program: true, ..buffer })
     }
 
-    /// True if a program writes it, so that it arrives whatever its client does.
+    /// Returns true if a program writes it, so that it arrives whatever its client does.
     pub(crate) const fn is_of_program(&self) -> bool {
         self.is_of_program
     }
 
-    /// Memory that is there, or has failed.
+    /// Returns the memory that is there, or has failed.
     pub(crate) fn known(result: Result<Arc<Memory>, Status>) -> Self {
         Self { memory: Arc::new(Promised::known(result)), is_of_program: false }
     }
 
-    /// The memory with its bytes, or why it will never be there; `None` if they have not arrived,
-    /// or a program has not computed them yet.
+    /// Returns the memory with its bytes, or why it will never be there; `None` if they have not
+    /// arrived, or a program has not computed them yet.
     pub(crate) fn now(&self) -> Option<Result<Arc<Memory>, Status>> {
         let memory = match self.memory.now()? {
             Ok(memory) => memory,
@@ -439,7 +439,7 @@ impl Buffer {
         }
     }
 
-    /// The memory, once its bytes are there.
+    /// Returns the memory, once its bytes are there.
     ///
     /// # Errors
     /// Why they will never be there.
@@ -451,8 +451,8 @@ impl Buffer {
         Ok(memory)
     }
 
-    /// The memory, once a program can be given it: another program may be computing its bytes
-    /// still, and if that fails, so does what is computed of them.
+    /// Returns the memory, once a program can be given it: another program may be computing its
+    /// bytes still, and if that fails, so does what is computed of them.
     ///
     /// # Errors
     /// Why it will never be there.
@@ -460,7 +460,7 @@ impl Buffer {
         self.memory.wait().await
     }
 
-    /// The memory, and if this is its only reference.
+    /// Returns the memory, and if this is its only reference.
     ///
     /// # Errors
     /// The reason why it is not there; INTERNAL if it has not arrived yet.

@@ -56,7 +56,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// All strings of an array of which those parts are known; the others are empty.
+/// Returns all strings of an array of which those parts are known; the others are empty.
 pub(crate) fn cover(
     sources: &[(Arc<Memory>, IndexDomain)],
     shape: &Shape,

@@ -22,7 +22,7 @@ pub(crate) enum Next {
 
 /// Bytes that come a piece at a time.
 pub(crate) trait Pieces: Send {
-    /// The next ones. May wait for the device, for no more than a piece.
+    /// Returns the next ones. May wait for the device, for no more than a piece.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
@@ -118,7 +118,7 @@ impl Composition {
         Ok(Self { blocks: blocks.into_iter(), open: None, target, bytes, done: None })
     }
 
-    /// An array out of its parts, as `target` says.
+    /// Returns an array out of its parts, as `target` says.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -140,7 +140,7 @@ impl Composition {
         Self::new(target, blocks.collect::<Result<_, Status>>()?)
     }
 
-    /// A part of an array out of the parts that overlap it.
+    /// Returns a part of an array out of the parts that overlap it.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -163,7 +163,7 @@ impl Composition {
         Self::new(target, blocks.collect::<Result<_, _>>()?)
     }
 
-    /// A part of bytes that lie as `region` says.
+    /// Returns a part of bytes that lie as `region` says.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -180,7 +180,7 @@ impl Composition {
         Self::new(target, vec![Block { source, region, from, to, shape }])
     }
 
-    /// The size of all of it.
+    /// Returns the size of all of it.
     pub(crate) const fn size(&self) -> u64 {
         self.target.bytes()
     }
@@ -204,7 +204,7 @@ impl Composition {
         Ok(None)
     }
 
-    /// All of it, without a turn for others.
+    /// Returns all of it, without a turn for others.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -278,7 +278,7 @@ impl Open {
         Ok(())
     }
 
-    /// The next part of the block that is no more than a piece.
+    /// Returns the next part of the block that is no more than a piece.
     fn next_part(&mut self) -> Option<Part> {
         loop {
             let mut part = self.left.pop()?;
@@ -305,7 +305,7 @@ impl Open {
     }
 }
 
-/// All pieces in one.
+/// Returns all pieces in one.
 fn joined(mut pieces: Vec<Bytes>) -> Result<Bytes, Status> {
     if pieces.len() == 1 {
         return Ok(pieces.swap_remove(0));
@@ -319,7 +319,7 @@ fn joined(mut pieces: Vec<Bytes>) -> Result<Bytes, Status> {
     Ok(whole.into())
 }
 
-/// The origin and shape of what two parts have in common; `None` if that is nothing.
+/// Returns the origin and shape of what two parts have in common; `None` if that is nothing.
 pub(crate) fn overlap(one: &IndexDomain, other: &IndexDomain) -> Option<(Vec<i64>, Vec<i64>)> {
     let ends = |domain: &IndexDomain| -> Vec<(i64, i64)> {
         let lengths = domain.origin().elements().iter().zip(domain.shape().dims());

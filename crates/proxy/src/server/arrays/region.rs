@@ -79,7 +79,7 @@ impl Region {
         Ok(Self { strides: strides.to_vec(), bytes: bytes.unsigned_abs(), ..dense })
     }
 
-    /// As [`strided`](Self::strided), or dense if there are no strides.
+    /// Like [`strided`](Self::strided), or dense if there are no strides.
     ///
     /// # Errors
     /// As there.
@@ -90,17 +90,17 @@ impl Region {
         }
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The bytes of an element.
+    /// Returns the bytes of an element.
     pub(crate) const fn item(&self) -> usize {
         self.item
     }
 
-    /// True if the region is row-major without gaps.
+    /// Returns true if the region is row-major without gaps.
     pub(crate) fn is_dense(&self) -> bool {
         self.bytes == 0
             || Self::dense(&self.shape, self.item).is_ok_and(|dense| {
@@ -109,8 +109,8 @@ impl Region {
             })
     }
 
-    /// True if a block lies inside this region of elements of `item` bytes, and the region inside
-    /// `memory` bytes.
+    /// Returns true if a block lies inside this region of elements of `item` bytes, and the region
+    /// inside `memory` bytes.
     fn has(&self, origin: &[i64], shape: &[i64], item: usize, memory: usize) -> bool {
         origin.len() == shape.len()
             && self.shape.len() == shape.len()

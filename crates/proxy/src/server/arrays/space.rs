@@ -22,7 +22,7 @@ impl Kind {
         }
     }
 
-    /// The kind of that name, if there is one.
+    /// Returns the kind of that name, if there is one.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -13,7 +13,7 @@ use serdes::{
 
 use crate::status::status;
 
-/// The strings of a payload.
+/// Returns the strings of a payload.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if it is none, or has not one for each element.
@@ -34,7 +34,7 @@ pub(crate) fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, 
     StringArrayContents::decode(payload).map(|contents| contents.strings).map_err(damaged)
 }
 
-/// The number of fields of a message.
+/// Returns the number of fields of a message.
 fn count_fields(mut bytes: &[u8]) -> Result<u64, DecodeError> {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -45,7 +45,7 @@ fn count_fields(mut bytes: &[u8]) -> Result<u64, DecodeError> {
     Ok(count)
 }
 
-/// The strings of a part of an array.
+/// Returns the strings of a part of an array.
 pub(crate) fn pick_strings(
     strings: &[Bytes],
     shape: &Shape,

@@ -165,7 +165,8 @@ impl Limits {
         Ok(())
     }
 
-    /// All limits: their names, their values as [`set`](Self::set) takes them, and what they limit.
+    /// Returns all limits: their names, their values as [`set`](Self::set) takes them, and what
+    /// they limit.
     #[must_use]
     pub fn entries(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut limits = self.clone();
@@ -184,8 +185,8 @@ impl Limits {
         entries.collect()
     }
 
-    /// The name and the number of each limit: things, bytes, or seconds; `None` where there is
-    /// none.
+    /// Returns the name and the number of each limit: things, bytes, or seconds; `None` where there
+    /// is none.
     pub(crate) fn numbers(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut limits = self.clone();
         let numbers = ENTRIES.iter().map(|(name, _, of)| {

@@ -180,7 +180,7 @@ impl Page {
     }
 }
 
-/// The page of a server.
+/// Returns the page of a server.
 pub(crate) fn page(server: &Server<'_>) -> String {
     let mut page = Page::default();
     let metrics = server.gauges.read();
@@ -219,7 +219,7 @@ mod tests {
         page(&Server { gauges, limits: &limits, devices: 2, draining: true })
     }
 
-    /// The samples of a page, and the type of each family.
+    /// Returns the samples of a page, and the type of each family.
     fn samples(page: &str) -> (BTreeMap<&str, f64>, BTreeMap<&str, &str>) {
         let (mut samples, mut types) = (BTreeMap::new(), BTreeMap::new());
         for line in page.lines() {

@@ -46,7 +46,7 @@ impl RequestSeries {
         }
     }
 
-    /// All of them as they are now.
+    /// Returns all of them as they are now.
     pub(super) fn read(&self) -> BTreeMap<&'static str, Series> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -70,7 +70,8 @@ impl<L: Accept> Accepting<L> {
     }
 }
 
-/// True if the error of `accept` concerns only the connection that it was to return: retry at once.
+/// Returns true if the error of `accept` concerns only the connection that it was to return: retry
+/// at once.
 pub(crate) fn is_of_peer(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -86,7 +87,7 @@ pub(crate) fn is_of_peer(error: &io::Error) -> bool {
     )
 }
 
-/// True if no connection will ever come after the error of `accept`.
+/// Returns true if no connection will ever come after the error of `accept`.
 pub(crate) fn is_final(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(error.kind(), Kind::InvalidInput | Kind::NotConnected | Kind::Unsupported)

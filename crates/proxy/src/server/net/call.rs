@@ -24,19 +24,20 @@ pub(crate) struct Call {
 /// Answer to a call.
 pub(crate) type Answered = Result<Response<Body>, Status>;
 
-/// The answer of a call that has one.
+/// Returns the answer of a call that has one.
 pub(crate) fn one<M: Message + Default + Send + 'static>(message: M) -> Response<Body> {
     many(tokio_stream::once(Ok(message)))
 }
 
-/// The answer of a call that has no message, though the call has one: for clients that said so.
+/// Returns the answer of a call that has no message, though the call has one: for clients that said
+/// so.
 pub(crate) fn done() -> Response<Body> {
     let mut response = response(Body::empty());
     response.headers_mut().insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
     response
 }
 
-/// The answer of a call that has many.
+/// Returns the answer of a call that has many.
 pub(crate) fn many<M: Message + Default + Send + 'static>(
     messages: impl Stream<Item = Result<M, Status>> + Send + 'static,
 ) -> Response<Body> {
@@ -46,14 +47,14 @@ pub(crate) fn many<M: Message + Default + Send + 'static>(
     response(Body::new(body))
 }
 
-/// The answer of a call that has many with one field of data each, which is not copied.
+/// Returns the answer of a call that has many with one field of data each, which is not copied.
 pub(crate) fn data(
     parts: impl Stream<Item = Result<Bytes, Status>> + Send + 'static,
 ) -> Response<Body> {
     response(DataMessages::answer(parts))
 }
 
-/// The answer of a call whose body has its status at its end.
+/// Returns the answer of a call whose body has its status at its end.
 pub(crate) fn streamed(body: Body) -> Response<Body> {
     response(body)
 }
@@ -64,7 +65,7 @@ fn response(body: Body) -> Response<Body> {
     response
 }
 
-/// The message of a metadata entry.
+/// Returns the message of a metadata entry.
 pub(crate) fn metadata<M: Message + Default>(
     metadata: &MetadataMap,
     key: &'static str,

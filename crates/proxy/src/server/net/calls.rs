@@ -37,7 +37,7 @@ use crate::{
     status::{status, to_grpc},
 };
 
-/// The answer to a call of a connection. Never fails: what is wrong is in the answer.
+/// Returns the answer to a call of a connection. Never fails: what is wrong is in the answer.
 pub(crate) async fn answer(
     registry: Arc<Registry>,
     connection: Arc<Connection>,

@@ -289,8 +289,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// One more; where there are too many, the oldest of the address with the most of them goes.
-    /// Its receiver is done then.
+    /// Returns one more; where there are too many, the oldest of the address with the most of them
+    /// goes. Its receiver is done then.
     fn add(&mut self, address: IpAddr) -> (u64, oneshot::Receiver<Infallible>) {
         let number = self.next;
         self.next += 1;

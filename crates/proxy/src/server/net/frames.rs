@@ -73,8 +73,8 @@ impl<M: Message + Default> Messages<M> {
         self.bytes.wait().await
     }
 
-    /// The next message, of at most as many bytes as `most` says when it has seen those that are
-    /// there; `None` at the end. There is no time limit until it [begins](Self::begin).
+    /// Returns the next message, of at most as many bytes as `most` says when it has seen those
+    /// that are there; `None` at the end. There is no time limit until it [begins](Self::begin).
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room;
@@ -108,7 +108,7 @@ impl<M: Message + Default> Messages<M> {
         Ok(Some(Received { message, room: assembling.room }))
     }
 
-    /// The length of the next message.
+    /// Returns the length of the next message.
     async fn header(&mut self) -> Result<usize, Status> {
         let mut header = [0; HEADER];
         let mut filled = 0;
@@ -148,8 +148,8 @@ impl<M: Message + Default> Messages<M> {
 }
 
 impl<M: DataMessage> Messages<M> {
-    /// The data of the next message, which has no other field as a rule: as [`next`](Self::next),
-    /// but what comes in long pieces stays in them, and is not copied.
+    /// Returns the data of the next message, which has no other field as a rule: as
+    /// [`next`](Self::next), but what comes in long pieces stays in them, and is not copied.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -342,7 +342,7 @@ impl Assembling {
     }
 }
 
-/// The one message of a call that has one.
+/// Returns the one message of a call that has one.
 ///
 /// # Errors
 /// As [`Messages::next`]; INVALID_ARGUMENT if there is none.

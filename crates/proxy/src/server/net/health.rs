@@ -26,7 +26,7 @@ use crate::{
     status::status,
 };
 
-/// True if a call is one of the health service.
+/// Returns true if a call is one of the health service.
 pub(crate) fn is_health(path: &str) -> bool {
     matches!(path, service::HEALTH_CHECK | service::HEALTH_WATCH)
 }
@@ -40,7 +40,7 @@ pub(crate) fn room(registry: &Registry, peer: &Arc<Peer>) -> Result<Permit, Stat
     Quota::new(levels, Some(Arc::clone(peer))).take_now(1)
 }
 
-/// The answer to one of these calls.
+/// Returns the answer to one of these calls.
 pub(crate) async fn answer(registry: Arc<Registry>, path: &str, body: Body) -> Answered {
     let limit = registry.context.limits.handshake_timeout;
     let request: CheckRequest = only(body, limit).await?;

@@ -64,7 +64,7 @@ const fn room_of(request: &KeepRequest) -> u64 {
     (request.arrays.len() as u64 * ENTRY).saturating_sub(FREE)
 }
 
-/// The owner of what the client had kept by another token of this server.
+/// Returns the owner of what the client had kept by another token of this server.
 ///
 /// # Errors
 /// UNAUTHENTICATED for a token that is none of this server's.

@@ -106,7 +106,7 @@ fn answer<B>(registry: &Registry, request: &Request<B>) -> Response<Body> {
     response
 }
 
-/// A text as a body of which all is there.
+/// Returns a text as a body of which all is there.
 fn http_body_of(text: String) -> impl http_body::Body<Data = Bytes, Error = Infallible> {
     /// The text until it has been given on.
     struct Text(Option<Bytes>);

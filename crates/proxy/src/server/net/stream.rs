@@ -264,14 +264,14 @@ async fn at_once(
     poll_fn(|context| Poll::Ready(span.in_scope(|| Pin::new(&mut *reply).poll(context)))).await
 }
 
-/// The tracing span of a request, with its identity `SESSION-NUMBER`, which is unique as long as
-/// the server runs.
+/// Returns the tracing span of a request, with its identity `SESSION-NUMBER`, which is unique as
+/// long as the server runs.
 pub(super) fn span_of(session: &Session, asked: Asked) -> tracing::Span {
     let request = format_args!("{}-{}", session.number, asked.op_id);
     tracing::info_span!("request", request = %request, kind = asked.kind)
 }
 
-/// The next request, and room for it among those in progress.
+/// Returns the next request, and room for it among those in progress.
 ///
 /// # Errors
 /// DEADLINE_EXCEEDED if none comes, from a client that has not asked for anything or holds nothing;
@@ -303,8 +303,8 @@ async fn next(
     Ok(received?.map(|received| (received, permit)))
 }
 
-/// The most bytes of a request of which these are the first, and the limit's name. Only programs
-/// may be large: what is read of others takes many times the memory of its bytes.
+/// Returns the most bytes of a request of which these are the first, and the limit's name. Only
+/// programs may be large: what is read of others takes many times the memory of its bytes.
 fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64) {
     /// Who has not begun has nothing to say that is long.
     const FIRST: u64 = 64 << 10;
@@ -321,8 +321,8 @@ fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64)
 /// The number of the field that holds a program to compile.
 const COMPILE_REQUEST: u32 = 13;
 
-/// The number of the field that says what a request is, in its first bytes: the first one that is
-/// not the metadata.
+/// Returns the number of the field that says what a request is, in its first bytes: the first one
+/// that is not the metadata.
 fn kind_of(mut bytes: &[u8]) -> Option<u32> {
     /// The number of the field with the metadata.
     const METADATA: u32 = 1;

@@ -302,8 +302,8 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(answer)
 }
 
-/// The bytes of a host buffer as an answer: as they are, where they are on the host, or read one
-/// piece after the other.
+/// Returns the bytes of a host buffer as an answer: as they are, where they are on the host, or
+/// read one piece after the other.
 async fn send(registry: &Registry, session: &Arc<Session>, buffer: Arc<HostBuffer>) -> Answered {
     if let Some(pieces) = buffer.pieces() {
         let parts: Vec<Bytes> = pieces.iter().flat_map(parts_of).collect();
@@ -357,7 +357,7 @@ async fn send(registry: &Registry, session: &Arc<Session>, buffer: Arc<HostBuffe
     Ok(data(ReceiverStream::new(receiver)))
 }
 
-/// The parts of a piece that go into a message each.
+/// Returns the parts of a piece that go into a message each.
 fn parts_of(piece: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
     let piece = piece.clone();
     (0..piece.len())
@@ -373,7 +373,7 @@ pub(crate) async fn delete(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(one(GrpcHostBufferDeleteResponse {}))
 }
 
-/// A host buffer that the client has written to a directory that both see.
+/// Returns a host buffer that the client has written to a directory that both see.
 pub(crate) async fn read_from_disk(registry: Arc<Registry>, call: Call) -> Answered {
     let _counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
     let request: GrpcHostBufferReadFromDiskRequest =

@@ -20,7 +20,7 @@ use crate::{
     status::status,
 };
 
-/// The request that comes with a transfer, if one does.
+/// Returns the request that comes with a transfer, if one does.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for bytes that are none.
@@ -35,7 +35,7 @@ pub(super) fn of_metadata(given: &MetadataMap) -> Result<Option<IfrtRequest>, St
     metadata(given, key, missing, damaged).map(Some)
 }
 
-/// True if a request makes an array of that host buffer, and nothing else.
+/// Returns true if a request makes an array of that host buffer, and nothing else.
 pub(super) fn makes(request: &IfrtRequest, handle: u64) -> bool {
     matches!(
         &request.request,
@@ -43,7 +43,7 @@ pub(super) fn makes(request: &IfrtRequest, handle: u64) -> bool {
     )
 }
 
-/// True if a request fills that host buffer, and nothing else.
+/// Returns true if a request fills that host buffer, and nothing else.
 pub(super) fn fills(request: &IfrtRequest, handle: u64) -> bool {
     matches!(
         &request.request,
@@ -51,7 +51,7 @@ pub(super) fn fills(request: &IfrtRequest, handle: u64) -> bool {
     )
 }
 
-/// Error for a client whose transfer brings another request along.
+/// Returns the error for a client whose transfer brings another request along.
 pub(super) fn wrong(handle: u64) -> Status {
     status!(
         InvalidArgument,

@@ -81,7 +81,7 @@ impl Call {
 }
 
 impl HostCallback {
-    /// The function that a client describes.
+    /// Returns the function that a client describes.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for bytes that describe none, arrays of unknown length, and a function
@@ -122,7 +122,7 @@ impl HostCallback {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next call; `None` when there will be none any more.
+    /// Returns the next call; `None` when there will be none any more.
     pub(crate) async fn next(&self) -> Option<Call> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -140,7 +140,7 @@ impl HostCallback {
         }
     }
 
-    /// True if there will be no further call.
+    /// Returns true if there will be no further call.
     pub(crate) fn is_over(&self) -> bool {
         self.queue().is_over
     }

@@ -82,7 +82,7 @@ impl Source {
     }
 }
 
-/// The bytes of a serialized value of that type.
+/// Returns the bytes of a serialized value of that type.
 fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Bytes, Status> {
     let value = value.ok_or_else(|| status!(InvalidArgument, "the request has no {what}"))?;
     if value.type_name == expected {
@@ -194,8 +194,8 @@ pub(crate) fn compile(
     })
 }
 
-/// Bytes that it needs for itself while it runs, on all of its devices together: what it computes on
-/// the way, and its code. None, where the plug-in does not say it.
+/// Returns the bytes that it needs for itself while it runs, on all of its devices together: what
+/// it computes on the way, and its code. None, where the plug-in does not say it.
 fn inside(executable: &Executable, devices: usize) -> u64 {
     let Ok(memory) = executable.memory() else { return 0 };
     let parts = [
@@ -209,7 +209,7 @@ fn inside(executable: &Executable, devices: usize) -> u64 {
     parts.fold(0, u64::saturating_add).saturating_mul(devices as u64)
 }
 
-/// Bytes of its code; none, where the plug-in does not say it.
+/// Returns the number of bytes of its code; none, where the plug-in does not say it.
 fn code(executable: &Executable) -> u64 {
     let Ok(memory) = executable.memory() else { return 0 };
     let parts = [memory.generated_code, memory.host_generated_code.unwrap_or_default()];
@@ -239,7 +239,7 @@ fn donated(module: &Module) -> BTreeSet<usize> {
     module.donated.iter().copied().filter(|number| *number < parameters).collect()
 }
 
-/// The ids of the devices that a program runs on, in the order of its arguments.
+/// Returns the ids of the devices that a program runs on, in the order of its arguments.
 fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
     let ids = loaded.addressable_devices().iter().map(serdes_pjrt::Device::id);
     ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
@@ -260,7 +260,8 @@ fn places(devices: &Devices, ids: &[i32]) -> Result<Vec<usize>, Status> {
     spaces.map(|space| Ok(space?.device)).collect()
 }
 
-/// The shardings in tiles: clients compute with them, and some end the process on another form.
+/// Returns the shardings in tiles: clients compute with them, and some end the process on another
+/// form.
 fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Status> {
     let plain = |sharding: &xla::OpSharding| {
         let sharding = OpSharding::new(sharding.clone())?;
@@ -272,8 +273,8 @@ fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Sta
     })
 }
 
-/// The kind of memory that each output lies in: what the plug-in says, or else what its module
-/// does.
+/// Returns the kind of memory that each output lies in: what the plug-in says, or else what its
+/// module does.
 fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>, Status> {
     let executable = loaded.executable();
     let default = loaded
@@ -347,8 +348,8 @@ fn outputs(
     Ok(outputs)
 }
 
-/// The shape of an array of which each device holds `shard`: as many of them along each dimension
-/// as there are tiles.
+/// Returns the shape of an array of which each device holds `shard`: as many of them along each
+/// dimension as there are tiles.
 fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError> {
     let tiles = match sharding.kind() {
         OpShardingType::Tiled => sharding.shards(shard.rank())?,

@@ -110,7 +110,8 @@ pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataRes
     }
 }
 
-/// The layouts of shapes, one for each: clients take another number for an error of their own.
+/// Returns the layouts of shapes, one for each: clients take another number for an error of their
+/// own.
 ///
 /// # Errors
 /// UNIMPLEMENTED if the module does not say one.
@@ -135,7 +136,7 @@ pub(super) fn lack(error: &PjrtError) -> Status {
     }
 }
 
-/// Memory statistics of a program.
+/// Returns the memory statistics of a program.
 fn statistics(memory: &ProgramMemory) -> CompiledMemoryStatsProto {
     CompiledMemoryStatsProto {
         generated_code_size_in_bytes: memory.generated_code,

@@ -24,7 +24,7 @@ const OPERATIONS: &[&str] = &[
 /// Functions that are marks for a compiler, and no code; beginnings of their names.
 const MARKS: &[&str] = &["Sharding", "SPMD", "xla.sdy.", "annotate_device_placement"];
 
-/// True if nothing bounds the run of a program, or it cannot be read here.
+/// Returns true if nothing bounds the run of a program, or it cannot be read here.
 pub(super) fn is_possible(artifact: &[u8]) -> bool {
     let Ok(program) = Program::read(artifact) else { return true };
     let is_mark = |name: &str| {

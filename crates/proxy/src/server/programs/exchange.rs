@@ -115,7 +115,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The next of a result, when it is there; nothing, if it will not come.
+    /// Returns the next of a result, when it is there; nothing, if it will not come.
     pub(super) fn received(&self, result: usize) -> Option<Bytes> {
         let is_there = |state: &State| state.results.get(result).is_some_and(|of| !of.is_empty());
         let mut state = self.wait(self.state(), is_there).ok()?;
@@ -167,7 +167,7 @@ mod tests {
         version::SerDesVersion,
     };
 
-    /// A function of two operands, of two bytes and of one, which gives one byte and three.
+    /// Returns a function of two operands, of two bytes and of one, which gives one byte and three.
     fn exchange(limit: Duration) -> Arc<Exchange> {
         let argument = |channel_id, bytes: i64| HostCallbackArgument {
             channel_id,

@@ -21,7 +21,8 @@ impl HostCallbacks {
         &self.0
     }
 
-    /// Number of bytes that a run on one device may hold on the host at a time for callbacks.
+    /// Returns the number of bytes that a run on one device may hold on the host at a time for
+    /// callbacks.
     pub(super) fn bytes(&self) -> u64 {
         let of = |callback: &Arc<HostCallback>| {
             // What is being called with, and what comes for the next call; results until the device

@@ -29,7 +29,7 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    /// The array as that argument of a program, which takes it if it `may`.
+    /// Creates the array as that argument of a program, which takes it if it `may`.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if a device of the program has no shard of it, or one of another type or
@@ -64,12 +64,12 @@ impl Argument {
         Ok(Self { array, shards, is_taken: may && program.takes(number) })
     }
 
-    /// True if the program takes its memory, so that its owner loses it.
+    /// Returns true if the program takes its memory, so that its owner loses it.
     pub(crate) const fn is_taken(&self) -> bool {
         self.is_taken
     }
 
-    /// The array.
+    /// Returns the array.
     pub(crate) const fn array(&self) -> &Arc<Array> {
         &self.array
     }
@@ -91,8 +91,8 @@ impl Argument {
         shards.map(|shard| (shard.space, &shard.buffer))
     }
 
-    /// Memory of the argument for each device. It may be overwritten only if there is no other
-    /// reference: from another array, a request in progress, or the state.
+    /// Returns the memory of the argument for each device. It may be overwritten only if there is
+    /// no other reference: from another array, a request in progress, or the state.
     fn places(self) -> Result<Vec<Place>, Status> {
         let mut buffers: Vec<Option<Buffer>> = if self.is_taken {
             match Arc::try_unwrap(self.array) {
@@ -129,7 +129,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// One more, for which there is room.
+    /// Creates one more, for which there is room.
     pub(crate) fn new(
         held: Permit,
         said: Option<Permit>,
@@ -233,7 +233,7 @@ impl Lists {
         Ok(Self { taken, kept })
     }
 
-    /// The arguments of each device.
+    /// Returns the arguments of each device.
     fn arguments(&mut self, devices: usize) -> Result<Vec<Vec<serdes_pjrt::Argument<'_>>>, Status> {
         let mut lists: Vec<Vec<_>> = (0..devices).map(|_| Vec::new()).collect();
         for (taken, kept) in self.taken.iter_mut().zip(&self.kept) {
@@ -274,7 +274,7 @@ fn completions(
     buffers.iter().map(of_device).collect()
 }
 
-/// A promise that is kept when an event has happened.
+/// Returns a promise that is kept when an event has happened.
 fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
     let (promise, outcome) = Promised::coming();
     let completion = Completion { outcome, promise: promise.clone() };
@@ -294,7 +294,7 @@ fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
     completion
 }
 
-/// The outputs as memory, by output and then by device.
+/// Returns the outputs as memory, by output and then by device.
 fn outputs(
     program: &Program,
     buffers: Vec<Vec<serdes_pjrt::Buffer>>,

@@ -118,7 +118,7 @@ impl Module {
     }
 }
 
-/// The shapes of what a program gives: those of a tuple, or its one.
+/// Returns the shapes of what a program gives: those of a tuple, or its one.
 fn results(result: Option<xla::ShapeProto>) -> Vec<xla::ShapeProto> {
     match result {
         Some(tuple) if tuple.element_type == xla::PrimitiveType::Tuple as i32 => tuple.tuple_shapes,

@@ -85,7 +85,7 @@ impl Recipe {
         Self { artifact: Some(artifact).filter(|bytes| bytes.len() <= Self::LONGEST), options }
     }
 
-    /// Bytes that are kept.
+    /// Returns the bytes that are kept.
     pub(super) fn bytes(&self) -> u64 {
         let artifact = self.artifact.as_ref().map_or(0, Bytes::len);
         artifact.saturating_add(self.options.len()) as u64
@@ -112,12 +112,12 @@ impl Program {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The compiled program, for rare requests.
+    /// Returns the compiled program, for rare requests.
     pub(crate) fn loaded(&self) -> Arc<LoadedExecutable> {
         Arc::clone(&self.state().executable)
     }
 
-    /// The compiled program, if the client of that generation has it.
+    /// Returns the compiled program, if the client of that generation has it.
     pub(crate) fn loaded_on(&self, generation: usize) -> Option<Arc<LoadedExecutable>> {
         let loaded = self.state();
         (loaded.generation == generation).then(|| Arc::clone(&loaded.executable))
@@ -148,22 +148,22 @@ impl Program {
         Ok(executable)
     }
 
-    /// True if nothing bounds its run: it has loops, or parts that wait for one another.
+    /// Returns true if nothing bounds its run: it has loops, or parts that wait for one another.
     pub(crate) const fn may_be_endless(&self) -> bool {
         self.may_be_endless
     }
 
-    /// The places of the devices that it runs on.
+    /// Returns the places of the devices that it runs on.
     pub(crate) fn devices(&self) -> &[usize] {
         &self.devices
     }
 
-    /// True if it calls functions of its client, and so may wait for it.
+    /// Returns true if it calls functions of its client, and so may wait for it.
     pub(crate) fn calls_back(&self) -> bool {
         !self.callbacks.list().is_empty()
     }
 
-    /// Number of bytes that a run may hold on the host at a time for callbacks.
+    /// Returns the number of bytes that a run may hold on the host at a time for callbacks.
     pub(crate) fn callback_bytes(&self) -> u64 {
         self.callbacks.bytes().saturating_mul(self.devices.len() as u64)
     }
@@ -173,7 +173,7 @@ impl Program {
         &self.outputs
     }
 
-    /// True if it takes the memory of that argument, unless a run says otherwise.
+    /// Returns true if it takes the memory of that argument, unless a run says otherwise.
     pub(crate) fn takes(&self, argument: usize) -> bool {
         self.donated.contains(&argument)
     }
@@ -202,13 +202,13 @@ impl Program {
         ))
     }
 
-    /// Bytes that it needs for itself while it runs, on all of its devices together.
+    /// Returns the bytes that it needs for itself while it runs, on all of its devices together.
     pub(crate) fn inside(&self) -> u64 {
         self.inside
     }
 
-    /// Bytes that it takes as long as it is loaded: what is kept of its source, and its code, which
-    /// is at least as long as the source where the plug-in does not say it.
+    /// Returns the bytes that it takes as long as it is loaded: what is kept of its source, and its
+    /// code, which is at least as long as the source where the plug-in does not say it.
     pub(crate) fn kept(&self) -> u64 {
         self.kept
     }
@@ -253,7 +253,7 @@ impl Program {
         self.loaded().delete().map_err(|error| of_pjrt(&error))
     }
 
-    /// True if it was deleted.
+    /// Returns true if it was deleted.
     pub(crate) fn is_deleted(&self) -> bool {
         self.deleted.load(Ordering::Relaxed)
     }

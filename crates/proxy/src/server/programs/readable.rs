@@ -11,7 +11,7 @@ use serdes_pjrt::{Client, Value};
 use super::{called::CallRules, sorts, waiting};
 use crate::status::status;
 
-/// The program as it came, or written for the plug-in, where that says what it reads.
+/// Returns the program as it came, or written for the plug-in, where that says what it reads.
 ///
 /// With `portable_only` the structure of the artifact, the names that it calls and its operations
 /// are read here before the plug-in sees it, and its sorts become stable: parsers of MLIR's text and
@@ -60,7 +60,7 @@ pub(super) fn readable<'a>(
     }
 }
 
-/// Error for a program that cannot be converted to a version that the plug-in reads.
+/// Returns the error for a program that cannot be converted to a version that the plug-in reads.
 fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Status {
     let bridge = if has_bridge { "" } else { ", or a bridge for programs" };
     status!(
@@ -71,8 +71,8 @@ fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Stat
     )
 }
 
-/// Error for a program that the plug-in does not compile: says also if it is newer than the
-/// plug-in, which may be the reason.
+/// Returns the error for a program that the plug-in does not compile: says also if it is newer than
+/// the plug-in, which may be the reason.
 pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Status {
     let Ok(program) = Program::read(artifact) else { return status };
     let Some(newest) = newest(client) else { return status };
@@ -89,7 +89,7 @@ pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Statu
     Status::new(status.code(), message)
 }
 
-/// The newest StableHLO that a plug-in reads, if it says that.
+/// Returns the newest StableHLO that a plug-in reads, if it says that.
 fn newest(client: &Client) -> Option<StableHloVersion> {
     let said = client.plugin().attributes().iter();
     let mut said = said.filter(|(name, _)| name == "stablehlo_current_version");

@@ -76,7 +76,7 @@ const OPERATIONS: &[&str] = &[
 /// value does not come before. `tests/interop/jaxlib_hostile.py` tries it over NaNs.
 const WRITTEN_OUT: &str = "ApproxTopK";
 
-/// The program with all of its sorts stable; `None` if they are.
+/// Returns the program with all of its sorts stable; `None` if they are.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for a comparator that may contradict itself, and for a sort that cannot be

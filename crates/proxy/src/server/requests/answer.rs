@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The request that has just come.
+    /// Returns the request that has just come.
     pub(crate) fn now(request: &IfrtRequest) -> Self {
         let metadata = request.request_metadata.as_ref();
         let op_id = metadata.map(|metadata| metadata.op_id).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn note(gauges: &Gauges, asked: Asked, reply: &Reply) {
     }
 }
 
-/// The message of an answer; `answered` counts those that were no errors.
+/// Returns the message of an answer; `answered` counts those that were no errors.
 pub(crate) fn respond(
     gauges: &Gauges,
     asked: Asked,

@@ -57,15 +57,15 @@ impl Source {
         Ok(Self { handle, dtype, shape, item, region })
     }
 
-    /// True if the bytes of each shard are all of the host buffer in its order, so that they can be
-    /// passed on as they arrive.
+    /// Returns true if the bytes of each shard are all of the host buffer in its order, so that
+    /// they can be passed on as they arrive.
     fn streams(&self, pending_shards: &[PendingShard]) -> bool {
         matches!(self.item, Item::Bytes(_))
             && self.region.is_dense()
             && pending_shards.iter().all(|pending| *pending.domain.shape() == self.shape)
     }
 
-    /// Bytes of the host that are needed to make a shard, beside the buffer.
+    /// Returns the number of bytes of the host that are needed to make a shard, beside the buffer.
     fn beside(&self, pending: &PendingShard) -> u64 {
         let whole = *pending.domain.shape() == self.shape;
         match self.item {

@@ -206,7 +206,7 @@ fn check_dtype(context: &Context, dtype: DType) -> Result<(), Status> {
     Ok(())
 }
 
-/// Part of the array that each of its devices holds.
+/// Returns the part of the array that each of its devices holds.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the sharding does not say it.
@@ -222,7 +222,7 @@ fn domains_of(spec: &ArraySpec) -> Result<Vec<IndexDomain>, Status> {
     }
 }
 
-/// The shape of each shard, or of the array where the sharding does not say it.
+/// Returns the shape of each shard, or of the array where the sharding does not say it.
 fn shard_shapes(spec: &ArraySpec) -> Vec<Shape> {
     match spec.sharding().disassemble(spec.shape()) {
         Ok(parts) => parts.into_iter().map(|(shape, _)| shape).collect(),

@@ -58,7 +58,7 @@ impl Request for CompileRequest {
     }
 }
 
-/// The program of a handle.
+/// Returns the program of a handle.
 ///
 /// # Errors
 /// UNIMPLEMENTED of a server that has none at all; NOT_FOUND.

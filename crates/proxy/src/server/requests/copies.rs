@@ -99,7 +99,7 @@ impl Rearrange for AssembleArrayFromSingleDeviceArraysRequest {
     }
 }
 
-/// The shard of an array that has one, where it becomes the shard of another array.
+/// Returns the shard of an array that has one, where it becomes the shard of another array.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if it has another type, place or shape than that one.
@@ -205,7 +205,7 @@ impl Rearrange for BitcastArraysRequest {
     }
 }
 
-/// The bytes of a shard.
+/// Returns the bytes of a shard.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for types without a fixed size.
@@ -218,7 +218,7 @@ fn shard_bytes(dtype: DType, shape: &Shape) -> Result<u64, Status> {
     }
 }
 
-/// A shard as an array of its own.
+/// Returns a shard as an array of its own.
 fn single(devices: &Devices, array: &Array, shard: Shard) -> Array {
     let device = devices.id(shard.space.device);
     let sharding = SingleDeviceSharding::new(device).with_memory_kind(shard.space.kind.name());

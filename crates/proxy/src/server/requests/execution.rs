@@ -33,8 +33,8 @@ use crate::{
 impl Request for LoadedExecutableExecuteRequest {
     type Work = Executing;
 
-    /// The arguments that the program takes are gone with this, and its results can be used,
-    /// whenever it is run.
+    /// Returns the arguments that the program takes are gone with this, and its results can be
+    /// used, whenever it is run.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Executing>, Status> {
         let program = loaded(context, session, self.loaded_executable_handle)?;
         let options = match &self.execute_options {
@@ -85,8 +85,8 @@ impl Request for LoadedExecutableExecuteRequest {
     }
 }
 
-/// A future of the run, if the client wants one, and the handle that it is told: none, unless
-/// the options ask for it (clients end their process on one).
+/// Returns a future of the run, if the client wants one, and the handle that it is told: none,
+/// unless the options ask for it (clients end their process on one).
 fn status_of(
     request: &LoadedExecutableExecuteRequest,
     session: &Session,
@@ -107,7 +107,7 @@ fn status_of(
 /// The promises of the shards of outputs, by output and then by device.
 type Promises = Vec<Vec<Promise<Arc<Memory>>>>;
 
-/// The outputs of a program as arrays that are to come, and the promises of their shards.
+/// Returns the outputs of a program as arrays that are to come, and the promises of their shards.
 fn promised(program: &Program) -> (Promises, Vec<Array>) {
     let mut promises = Vec::with_capacity(program.outputs().len());
     let mut arrays = Vec::with_capacity(program.outputs().len());
@@ -244,8 +244,8 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     Ok((launched, watch))
 }
 
-/// The program on the devices of a generation, which may not be those that it was compiled for, and
-/// its arguments there.
+/// Returns the program on the devices of a generation, which may not be those that it was compiled
+/// for, and its arguments there.
 async fn loaded_on(
     launch: &Launch,
     generation: usize,
@@ -297,7 +297,7 @@ impl Watch {
         }
     }
 
-    /// True if the program may not be waited for until it ends.
+    /// Returns true if the program may not be waited for until it ends.
     const fn is_needed(&self) -> bool {
         self.is_watched || self.limit.is_some()
     }

@@ -76,7 +76,7 @@ fn show_state(session: &Session) -> Result<AttributeMap, Status> {
 impl Request for GetDefaultLayoutRequest {
     type Work = Nothing;
 
-    /// The layout of a shard as text: what the plug-in says, or row-major.
+    /// Returns the layout of a shard as text: what the plug-in says, or row-major.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let dtype: DType = session.decode(self.dtype.as_ref())?;
         let shape = Shape::new(&self.dims).map_err(|error| error.to_status())?;

@@ -28,16 +28,16 @@ use crate::{
 
 /// A request that makes arrays out of arrays.
 pub(super) trait Rearrange {
-    /// The handles of the arrays that it is about.
+    /// Returns the handles of the arrays that it is about.
     fn inputs(&self) -> &[u64];
 
-    /// The handles that the client has chosen for those that it makes.
+    /// Returns the handles that the client has chosen for those that it makes.
     fn outputs(&self) -> &[u64];
 
-    /// The number that says whether inputs are copied, used again or given away.
+    /// Returns the number that says whether inputs are copied, used again or given away.
     fn copy_semantics(&self) -> i32;
 
-    /// The answer with the handles of the arrays that were made.
+    /// Returns the answer with the handles of the arrays that were made.
     fn response(handles: Vec<u64>) -> Response;
 
     /// The arrays to make.
@@ -153,7 +153,7 @@ pub(super) struct Rearrangement {
 }
 
 impl Rearrangement {
-    /// A shard with the bytes of another one: the same memory where that is allowed.
+    /// Returns a shard with the bytes of another one: the same memory where that is allowed.
     pub(super) fn shard(
         &mut self,
         source: &Shard,
@@ -167,7 +167,7 @@ impl Rearrangement {
         self.copy(ShardSource::Shard(source.buffer.clone()), space, shape)
     }
 
-    /// A shard with memory of its own.
+    /// Returns a shard with memory of its own.
     pub(super) fn copy(&mut self, source: ShardSource, space: MemorySpace, shape: Shape) -> Shard {
         let (promise, buffer) = Buffer::coming();
         self.copies.push(ShardCopy { promise, space, source });
@@ -175,7 +175,7 @@ impl Rearrangement {
     }
 }
 
-/// The specs of the arrays to be made, one for each input.
+/// Returns the specs of the arrays to be made, one for each input.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for another number; those of reading specs.

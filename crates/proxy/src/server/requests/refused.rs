@@ -13,7 +13,7 @@ use crate::{
     status::status,
 };
 
-/// Error for a client of a plug-in without programs.
+/// Returns the error for a client of a plug-in without programs.
 pub(super) fn unserved(what: &str) -> Status {
     status!(
         Unimplemented,

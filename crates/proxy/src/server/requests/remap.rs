@@ -33,8 +33,8 @@ impl Rearrange for RemapArraysRequest {
     }
 }
 
-/// The sources of each output's shards, in the order of its devices: the place of an input and of a
-/// shard in it.
+/// Returns the sources of each output's shards, in the order of its devices: the place of an input
+/// and of a shard in it.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the plan cannot be carried out, or not with these arrays.

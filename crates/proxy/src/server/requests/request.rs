@@ -28,8 +28,8 @@ pub(super) trait Request {
     /// What the client did wrong, or may not. Nothing has changed then.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Self::Work>, Status>;
 
-    /// The handles that the client has chosen for arrays which the request makes. If it cannot be
-    /// planned, they say why.
+    /// Returns the handles that the client has chosen for arrays which the request makes. If it
+    /// cannot be planned, they say why.
     fn results(&self) -> &[u64] {
         &[]
     }

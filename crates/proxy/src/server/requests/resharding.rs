@@ -44,7 +44,7 @@ impl Rearrange for ReshardArraysRequest {
     }
 }
 
-/// Part of the array that each of the devices is to hold.
+/// Returns the part of the array that each of the devices is to hold.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if the sharding does not say it.
@@ -69,7 +69,7 @@ impl<'a> Resharding<'a> {
         Ok(Self { array, domains: array.domains()?, item, semantics })
     }
 
-    /// A shard that holds the part `wanted`.
+    /// Returns a shard that holds the part `wanted`.
     fn shard(&self, result: &mut Rearrangement, space: MemorySpace, wanted: IndexDomain) -> Shard {
         // The same part on the same device is best, the same part on another one is second.
         let same =

@@ -21,7 +21,7 @@ macro_rules! requests {
             }
         }
 
-        /// The name of a request's kind, as the protocol has it.
+        /// Returns the name of a request's kind, as the protocol has it.
         pub(crate) fn kind(body: Option<&Body>) -> &'static str {
             match body {
                 $(Some(Body::$body(_)) => stringify!($body),)*

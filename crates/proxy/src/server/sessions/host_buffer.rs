@@ -62,13 +62,13 @@ impl HostBuffer {
         self.size
     }
 
-    /// Bytes that have been read.
+    /// Returns the bytes that have been read.
     pub(crate) fn of_bytes(bytes: Bytes, held: Held) -> Self {
         let size = bytes.len() as u64;
         Self { size, content: Content::Pieces(vec![bytes]), _held: held }
     }
 
-    /// The pieces of a buffer that is complete on the host.
+    /// Returns the pieces of a buffer that is complete on the host.
     pub(crate) fn pieces(&self) -> Option<&[Bytes]> {
         match &self.content {
             Content::Pieces(pieces) => Some(pieces),
@@ -76,19 +76,19 @@ impl HostBuffer {
         }
     }
 
-    /// True if it is on the host, and so short that a turn on the way to a device costs more than
-    /// its bytes.
+    /// Returns true if it is on the host, and so short that a turn on the way to a device costs
+    /// more than its bytes.
     pub(crate) fn is_small(&self) -> bool {
         const SMALL: u64 = 64 << 10;
         self.size <= SMALL && self.pieces().is_some()
     }
 
-    /// The bytes of a shard, without a copy of them.
+    /// Returns the bytes of a shard, without a copy of them.
     pub(crate) fn of_memory(memory: Arc<Memory>, held: Held) -> Self {
         Self { size: memory.size(), content: Content::Memory(memory), _held: held }
     }
 
-    /// All bytes in one piece. May wait for the device.
+    /// Returns all bytes in one piece. May wait for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
@@ -120,7 +120,7 @@ pub(crate) struct HostBufferReader {
 }
 
 impl HostBufferReader {
-    /// The most bytes of a buffer that are on the host because it is read.
+    /// Returns the most bytes of a buffer that are on the host because it is read.
     pub(crate) fn most_ahead(buffer: &HostBuffer) -> u64 {
         match buffer.content {
             Content::Pieces(_) => 0,
@@ -210,7 +210,7 @@ impl HostBufferBuilder {
         Ok(())
     }
 
-    /// The buffer.
+    /// Returns the buffer.
     ///
     /// # Errors
     /// DATA_LOSS if these are fewer bytes than announced.

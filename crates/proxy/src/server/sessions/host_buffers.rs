@@ -53,7 +53,8 @@ impl Piece {
 }
 
 impl Incoming {
-    /// The pieces that are there, at least one and at most about `most` bytes. Waits for it.
+    /// Returns the pieces that are there, at least one and at most about `most` bytes. Waits for
+    /// it.
     ///
     /// # Errors
     /// Why the transfer broke off.
@@ -133,7 +134,7 @@ impl HostBuffers {
         Arc::new(Self { slots, takers: Notify::new(), fillings: Notify::new(), early, limit })
     }
 
-    /// True if there is no buffer, and no request that waits for one.
+    /// Returns true if there is no buffer, and no request that waits for one.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().by_handle.is_empty()
     }
@@ -204,7 +205,8 @@ impl HostBuffers {
         slots.tidy(handle);
     }
 
-    /// The buffer of `handle`, which stays in the store. One that is on its way is waited for.
+    /// Returns the buffer of `handle`, which stays in the store. One that is on its way is waited
+    /// for.
     ///
     /// # Errors
     /// NOT_FOUND if there is none; CANCELLED if the session ends.
@@ -226,8 +228,8 @@ impl HostBuffers {
         receiver.await.unwrap_or_else(|_| Err(over()))
     }
 
-    /// As [`look_up`](Self::look_up), for one who may have been faster than the request that makes
-    /// the buffer, because it came another way: that is waited for a moment.
+    /// Like [`look_up`](Self::look_up), for one who may have been faster than the request that
+    /// makes the buffer, because it came another way: that is waited for a moment.
     ///
     /// # Errors
     /// As there.
@@ -339,8 +341,8 @@ impl Filling {
         Some(sender)
     }
 
-    /// As [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that does
-    /// takes only all of them at once.
+    /// Like [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that
+    /// does takes only all of them at once.
     pub(crate) async fn streams_to(
         &self,
         size: u64,

@@ -20,7 +20,7 @@ impl LiveNames {
     /// Room is taken and given back in multiples of that many bytes.
     const STEP: usize = 4096;
 
-    /// No room yet.
+    /// Creates no room yet.
     pub(crate) fn new(quota: Quota, names: &Names) -> Self {
         Self { reserve: Reserve::new(quota), given: names.given_bytes(), each: names.most_bytes() }
     }

@@ -63,7 +63,7 @@ pub(crate) enum Direction {
 }
 
 impl Session {
-    /// A session of `caller`, whose key is `id` and whose room `held` is.
+    /// Creates a session of `caller`, whose key is `id` and whose room `held` is.
     pub(crate) fn new(
         context: Arc<Context>,
         state: Arc<State>,
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// Its handles.
+    /// Returns its handles.
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +136,7 @@ impl Session {
         self.live_names().shrink(self.own_count(table));
     }
 
-    /// Number of arrays that have no name in the state yet.
+    /// Returns the number of arrays that have no name in the state yet.
     fn own_count(&self, table: &Table) -> usize {
         table.array_count().saturating_sub(self.names.shown().len())
     }
@@ -146,7 +146,7 @@ impl Session {
         self.over.send_replace(true);
     }
 
-    /// True if client and server are in one process, without a network between them.
+    /// Returns true if client and server are in one process, without a network between them.
     pub(crate) fn is_local(&self) -> bool {
         self.identity == Identity::own()
     }
@@ -157,7 +157,7 @@ impl Session {
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// True if it holds nothing that would be lost with it.
+    /// Returns true if it holds nothing that would be lost with it.
     pub(crate) fn is_empty(&self) -> bool {
         self.table().is_empty() && self.host_buffers.is_empty()
     }
@@ -180,7 +180,7 @@ impl Session {
         self.exchange(wanted, arrays, std::iter::empty())
     }
 
-    /// As [`register`](Self::register), in exchange for arrays that are given away, by their
+    /// Like [`register`](Self::register), in exchange for arrays that are given away, by their
     /// handles. The exchange is atomic for all readers.
     ///
     /// # Errors
@@ -241,7 +241,7 @@ impl Session {
         self.context.limits.host_buffer_timeout
     }
 
-    /// The host buffer that an array is made of, when it has arrived or begins to.
+    /// Returns the host buffer that an array is made of, when it has arrived or begins to.
     ///
     /// # Errors
     /// DEADLINE_EXCEEDED if it does not come.
@@ -267,8 +267,8 @@ impl Session {
         self.context.blocking(self.turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), but on the calling thread if `latency` says that such calls
-    /// are quick.
+    /// Like [`blocking`](Self::blocking), but on the calling thread if `latency` says that such
+    /// calls are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -304,7 +304,7 @@ impl Session {
         self.context.calling(self.turn, work).await
     }
 
-    /// As [`blocking`](Self::blocking), of the launch of a program that may not come back.
+    /// Like [`blocking`](Self::blocking), of the launch of a program that may not come back.
     ///
     /// # Errors
     /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
@@ -343,7 +343,7 @@ impl Session {
         self.context.program_memory.take(self.room_timeout(), take).await
     }
 
-    /// Memory for a shard. May wait for the device.
+    /// Returns the memory for a shard. May wait for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.

@@ -61,7 +61,7 @@ impl Table {
         }
     }
 
-    /// A handle that the server makes, which clients cannot guess.
+    /// Returns a handle that the server makes, which clients cannot guess.
     ///
     /// # Errors
     /// INTERNAL if the system gives no random numbers.
@@ -79,8 +79,8 @@ impl Table {
         }
     }
 
-    /// The handles for `count` new arrays: those that the client chose, or the server's where it
-    /// chose none.
+    /// Returns the handles for `count` new arrays: those that the client chose, or the server's
+    /// where it chose none.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice;
@@ -127,7 +127,7 @@ impl Table {
         Ok(handles)
     }
 
-    /// Number of arrays, deleted ones included.
+    /// Returns the number of arrays, deleted ones included.
     pub(crate) fn array_count(&self) -> usize {
         self.arrays.len().saturating_sub(self.failed)
     }
@@ -176,7 +176,7 @@ impl Table {
         self.arrays.get(&handle).map(|(entry, _)| entry).ok_or_else(|| unknown_array(handle))
     }
 
-    /// The array of a handle.
+    /// Returns the array of a handle.
     ///
     /// # Errors
     /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that
@@ -281,7 +281,7 @@ impl Table {
         Ok(handle)
     }
 
-    /// The program of a handle.
+    /// Returns the program of a handle.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -329,7 +329,7 @@ impl Table {
         handles.collect()
     }
 
-    /// The function of a handle.
+    /// Returns the function of a handle.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -370,7 +370,7 @@ impl Table {
         })
     }
 
-    /// All live arrays, by handle.
+    /// Returns all live arrays, by handle.
     pub(crate) fn live(&self) -> Vec<(u64, Arc<Array>)> {
         let live = self.arrays.iter().filter_map(|(handle, (entry, _))| match entry {
             Entry::Live(array) => Some((*handle, Arc::clone(array))),
@@ -393,13 +393,14 @@ impl Table {
         self.reserve.clear();
     }
 
-    /// True if there is no entry.
+    /// Returns true if there is no entry.
     pub(crate) fn is_empty(&self) -> bool {
         self.arrays.is_empty() && self.futures.is_empty() && self.programs.is_empty()
     }
 }
 
-/// An error as it is kept: its text may be a client's own, and is kept once for every handle.
+/// Returns an error as it is kept: its text may be a client's own, and is kept once for every
+/// handle.
 pub(crate) fn short(status: &Status) -> Status {
     const MOST: usize = 1 << 10;
     let message = status.message();

@@ -1,7 +1,7 @@
 //! Limit on the bytes of names in the header of the state's file.
 
-/// Bytes of names in the state that clients may have by that many handles, at most one of `parts` of
-/// what the header of the file has room for.
+/// Returns the number of bytes of names in the state that clients may have by that many handles, at
+/// most one of `parts` of what the header of the file has room for.
 pub(crate) fn most_name_bytes(handles: usize, parts: usize) -> usize {
     /// Most of the 128 MiB that the header may have with all else that it says.
     const HEADER: usize = 126 << 20;

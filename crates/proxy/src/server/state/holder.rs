@@ -18,8 +18,8 @@ pub struct StateHolder {
 }
 
 impl StateHolder {
-    /// The server that has the state at `path`, or keeps one of its older states there; `None` if
-    /// none has, or the system gives no locks.
+    /// Returns the server that has the state at `path`, or keeps one of its older states there;
+    /// `None` if none has, or the system gives no locks.
     ///
     /// Links are followed, also those that lead to nothing yet. What is written there while a
     /// server has it is replaced by the server's next save.
@@ -29,13 +29,13 @@ impl StateHolder {
         Self::at(&place).or_else(|| Self::of_places_beside(&place, 0))
     }
 
-    /// The number of its process, if it is known.
+    /// Returns the number of its process, if it is known.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         self.process
     }
 
-    /// The server whose own state is at `place`.
+    /// Returns the server whose own state is at `place`.
     fn at(place: &Path) -> Option<Self> {
         let (file, _) = at_lock_path(place, open_there).ok()?;
         // Released at once if it was not held.
@@ -43,8 +43,8 @@ impl StateHolder {
         is_held.then(|| Self::read(file))
     }
 
-    /// The server that keeps an older state at `place`, or whose own state is where the one at
-    /// `place` has the last `previous` before it.
+    /// Returns the server that keeps an older state at `place`, or whose own state is where the one
+    /// at `place` has the last `previous` before it.
     pub(super) fn of_places_beside(place: &Path, previous: u32) -> Option<Self> {
         let older = (1..=previous).find_map(|number| {
             let mut older = place.as_os_str().to_owned();

@@ -12,7 +12,7 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The file at `path`; `None` if there is none, or the system does not tell.
+    /// Returns the file at `path`; `None` if there is none, or the system does not tell.
     #[cfg(unix)]
     pub(crate) fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -30,7 +30,7 @@ impl FileIdentity {
         None
     }
 
-    /// True if `path` names the file of this metadata, or the system does not tell.
+    /// Returns true if `path` names the file of this metadata, or the system does not tell.
     #[cfg(unix)]
     pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;

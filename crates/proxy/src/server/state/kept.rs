@@ -9,7 +9,7 @@ use crate::server::arrays::Array;
 
 /// Who has arrays that the state has not: they are asked each time it is saved.
 pub(crate) trait LiveArrays: Send + Sync + 'static {
-    /// The arrays of each session.
+    /// Returns the arrays of each session.
     fn live(&self) -> Vec<NamedArrays>;
 }
 

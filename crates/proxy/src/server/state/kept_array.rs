@@ -44,13 +44,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// True if `array` is in the state under this name, or was saved under it.
+    /// Returns true if `array` is in the state under this name, or was saved under it.
     pub(super) fn is(&self, array: &Arc<Array>) -> bool {
         let kept = self.array.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, array));
         kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
     }
 
-    /// True if `array`, which may be gone, is the one in the file.
+    /// Returns true if `array`, which may be gone, is the one in the file.
     pub(super) fn was(&self, array: &Weak<Array>) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.ptr_eq(array))
     }

@@ -21,12 +21,12 @@ pub(super) struct KeptArrays {
 }
 
 impl KeptArrays {
-    /// Bytes of the file's header that say whose the arrays are.
+    /// Returns the number of bytes of the file's header that say whose the arrays are.
     pub(super) const fn name_bytes(&self) -> usize {
         self.name_bytes
     }
 
-    /// Number of names that the state has for an array.
+    /// Returns the number of names that the state has for an array.
     pub(super) fn name_count(&self, array: &Arc<Array>) -> usize {
         self.name_counts.get(&address(array)).copied().unwrap_or(0)
     }

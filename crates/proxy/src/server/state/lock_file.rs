@@ -63,7 +63,7 @@ fn open_file(mut options: OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// True if `path` names the open file.
+/// Returns true if `path` names the open file.
 pub(super) fn is_at(file: &File, path: &Path) -> bool {
     file.metadata().is_ok_and(|own| FileIdentity::names(&own, path))
 }

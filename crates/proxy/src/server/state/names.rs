@@ -60,18 +60,18 @@ impl Owner {
         matches!(self, Self::Known(_))
     }
 
-    /// True if a session of this owner is shown the arrays of `other`.
+    /// Returns true if a session of this owner is shown the arrays of `other`.
     pub(crate) fn may_read(&self, other: &Self) -> bool {
         !other.is_known() || self == other
     }
 
-    /// True if a session of this owner may save under a name that belongs to `other`.
+    /// Returns true if a session of this owner may save under a name that belongs to `other`.
     pub(crate) fn may_replace(&self, other: &Self) -> bool {
         self == other || (*other == Self::Unowned && !self.is_known())
     }
 
-    /// True if a session of this owner may delete arrays of `other` from the state. Unauthenticated
-    /// clients cannot be told apart; each may delete the arrays of any of them.
+    /// Returns true if a session of this owner may delete arrays of `other` from the state.
+    /// Unauthenticated clients cannot be told apart; each may delete the arrays of any of them.
     pub(crate) fn may_delete(&self, other: &Self) -> bool {
         self == other || !(self.is_known() || other.is_known())
     }
@@ -123,7 +123,7 @@ impl Names {
         }
     }
 
-    /// The owner of arrays that the session keeps below a name.
+    /// Returns the owner of arrays that the session keeps below a name.
     pub(crate) fn owner_of(&self, below: &str) -> Owner {
         match &self.owner {
             Owner::Known(identity) => Owner::Known(identity.clone()),
@@ -131,12 +131,13 @@ impl Names {
         }
     }
 
-    /// Bytes of the file's header that the names of single arrays need.
+    /// Returns the number of bytes of the file's header that the names of single arrays need.
     pub(crate) fn given_bytes(&self) -> usize {
         self.given.values().map(|name| name_bytes(name, &self.owner)).sum()
     }
 
-    /// Bytes of the file's header that the name of any other array needs, granted or not.
+    /// Returns the number of bytes of the file's header that the name of any other array needs,
+    /// granted or not.
     pub(crate) fn most_bytes(&self) -> usize {
         let session = unnamed(self.number);
         let session =
@@ -144,12 +145,12 @@ impl Names {
         name_bytes(&format!("{session}/{}", u64::MAX), &self.owner)
     }
 
-    /// True if the client wishes names.
+    /// Returns true if the client wishes names.
     pub(crate) fn are_wished(&self) -> bool {
         self.prefix.is_some() || !self.given.is_empty()
     }
 
-    /// True if its names are granted.
+    /// Returns true if its names are granted.
     pub(crate) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
     }
@@ -171,14 +172,14 @@ impl Names {
         (format!("{}/{handle}", unnamed(self.number)), false)
     }
 
-    /// True if one of these claims is another session's, of another client.
+    /// Returns true if one of these claims is another session's, of another client.
     fn has_rival(&self, claims: Option<&Vec<Claim>>) -> bool {
         claims.into_iter().flatten().any(|(number, owner)| {
             *number != self.number && !(owner.is_known() && *owner == self.owner)
         })
     }
 
-    /// The arrays of its handles under the names that they are saved with.
+    /// Returns the arrays of its handles under the names that they are saved with.
     pub(crate) fn named(&self, live: Vec<(u64, Arc<Array>)>) -> NamedArrays {
         // What the server has put there has its name already. A client leaves the handles of what a
         // program gives to the server as well, when the program runs for the first time.
@@ -191,7 +192,7 @@ impl Names {
         NamedArrays { number: self.number, owner: self.owner.clone(), arrays: arrays.collect() }
     }
 
-    /// The names of the state's arrays that the client was shown, by their handles.
+    /// Returns the names of the state's arrays that the client was shown, by their handles.
     pub(crate) fn shown(&self) -> MutexGuard<'_, HashMap<u64, String>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,14 +248,14 @@ fn unnamed(number: u64) -> String {
     format!("{UNNAMED}{number}")
 }
 
-/// The parts of a name that an array has by its session and its handle.
+/// Returns the parts of a name that an array has by its session and its handle.
 fn scope(name: &str) -> Option<(&str, u64)> {
     let (scope, digits) = name.rsplit_once('/')?;
     let handle: u64 = digits.parse().ok()?;
     (handle.to_string() == digits).then_some((scope, handle))
 }
 
-/// The number of the session without a name that saved an array under `name`.
+/// Returns the number of the session without a name that saved an array under `name`.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     scope(name)?.0.strip_prefix(UNNAMED)?.parse().ok()
 }
@@ -275,12 +276,12 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// No claims; sessions are counted behind `last_number`.
+    /// Returns no claims; sessions are counted behind `last_number`.
     pub(crate) fn after(last_number: u64) -> Self {
         Self { last_number, ..Self::default() }
     }
 
-    /// The next number whose names are free; the session of that number claims them.
+    /// Returns the next number whose names are free; the session of that number claims them.
     pub(crate) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
         loop {
             self.last_number = self.last_number.wrapping_add(1);
@@ -328,13 +329,14 @@ impl Claims {
         Ok(None)
     }
 
-    /// True if another session of another client has the name `below`, for itself or for arrays.
+    /// Returns true if another session of another client has the name `below`, for itself or for
+    /// arrays.
     pub(crate) fn has_rival(&self, names: &Names, below: &str) -> bool {
         let claims = [self.prefixes.get(below), self.scopes.get(below)];
         claims.into_iter().any(|claims| names.has_rival(claims))
     }
 
-    /// True if another session of another client saves one of its arrays under `name`.
+    /// Returns true if another session of another client saves one of its arrays under `name`.
     pub(crate) fn has_rival_array(&self, names: &Names, name: &str) -> bool {
         let session = scope(name).and_then(|(scope, _)| self.prefixes.get(scope));
         [self.names.get(name), session].into_iter().any(|claims| names.has_rival(claims))
@@ -363,8 +365,8 @@ impl Claims {
     }
 }
 
-/// The first name that a session wishes and that belongs to somebody else in the state, whose names
-/// and owners `arrays` gives from a name on.
+/// Returns the first name that a session wishes and that belongs to somebody else in the state,
+/// whose names and owners `arrays` gives from a name on.
 pub(crate) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
 where
     I: Iterator<Item = (&'a str, &'a Owner)>,
@@ -389,7 +391,7 @@ where
 /// With what the metadata of a state name whose an array is; the array's name follows.
 pub(super) const OWNER: &str = "serdes.state.owner/";
 
-/// Bytes of the file's header that say whose an array is.
+/// Returns the number of bytes of the file's header that say whose an array is.
 pub(super) fn name_bytes(name: &str, owner: &Owner) -> usize {
     // Two lengths of four bytes, and the kind of the owner.
     let owner = match owner {

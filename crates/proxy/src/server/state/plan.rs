@@ -216,7 +216,8 @@ impl Plan {
         }
     }
 
-    /// True if the file at its place has exactly these arrays, at the versions that are wanted.
+    /// Returns true if the file at its place has exactly these arrays, at the versions that are
+    /// wanted.
     pub(crate) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
         let is_there = contents.identity.is_some()
             && contents.identity == FileIdentity::of(&options.path)
@@ -247,12 +248,13 @@ impl Plan {
         }
     }
 
-    /// True if the next state lacks something of the state before for want of readable bytes.
+    /// Returns true if the next state lacks something of the state before for want of readable
+    /// bytes.
     pub(crate) fn loses(&self) -> bool {
         self.dropped.iter().any(|name| self.in_file.contains(name))
     }
 
-    /// The words of the next file: those of the one before, and whose the arrays are.
+    /// Returns the words of the next file: those of the one before, and whose the arrays are.
     pub(crate) fn metadata(&self) -> Option<Vec<(String, String)>> {
         let owners = self.arrays.iter().filter_map(|(name, planned)| {
             Some((format!("{OWNER}{name}"), planned.owner.to_text()?))
@@ -355,7 +357,7 @@ fn settle(live: &[NamedArrays]) {
     drop(runtime.block_on(tokio::time::timeout(LONGEST, computed)));
 }
 
-/// The shards of an array as far as they are there, which is all of them or an error.
+/// Returns the shards of an array as far as they are there, which is all of them or an error.
 ///
 /// # Errors
 /// Why it cannot be saved now.

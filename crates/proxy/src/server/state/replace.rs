@@ -104,13 +104,13 @@ impl State {
 }
 
 impl Contents {
-    /// The arrays whose names begin so.
+    /// Returns the arrays whose names begin so.
     fn below(&self, begin: &str) -> impl Iterator<Item = (&String, &Kept)> + Clone {
         let from = self.arrays.range(begin.to_owned()..);
         from.take_while(move |(name, _)| name.starts_with(begin))
     }
 
-    /// The arrays of these names.
+    /// Returns the arrays of these names.
     fn with_names<'a>(
         &'a self,
         names: &'a [String],
@@ -189,7 +189,7 @@ impl Contents {
     }
 }
 
-/// Bytes of an array's shards.
+/// Returns the number of bytes of an array's shards.
 fn bytes(array: &Array) -> u64 {
     let shards = array.shards.iter().filter_map(|shard| shard.buffer.now()?.ok());
     shards.map(|memory| memory.size()).fold(0, u64::saturating_add)

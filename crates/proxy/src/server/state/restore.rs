@@ -173,7 +173,7 @@ impl Elements {
         }
     }
 
-    /// A part of them, as the memory of a shard has it.
+    /// Returns a part of them, as the memory of a shard has it.
     fn part(&self, domain: &IndexDomain) -> Result<Vec<u8>, Status> {
         match self {
             Self::Bytes { whole, region } => {

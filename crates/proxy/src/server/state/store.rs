@@ -60,7 +60,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state in the file that `options` name, if there is one already; none without.
+    /// Returns the state in the file that `options` name, if there is one already; none without.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] if no state can be written there, or another server does;
@@ -111,7 +111,7 @@ impl State {
         self.monitor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock, which a server that has stopped takes anew for a save.
+    /// Returns the lock, which a server that has stopped takes anew for a save.
     fn lock(&self, options: &StateOptions) -> Result<Arc<Lock>, ProxyError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         match &*lock {
@@ -133,12 +133,12 @@ impl State {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// True if there is a file for the state.
+    /// Returns true if there is a file for the state.
     pub(crate) const fn is_kept(&self) -> bool {
         self.options.is_some()
     }
 
-    /// The names of a new session. It has those of a client that wishes none until
+    /// Returns the names of a new session. It has those of a client that wishes none until
     /// [`grant`](Self::grant) has given it others.
     pub(crate) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
         let contents = self.contents();
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// The arrays of the state that a session may see, by their names.
+    /// Returns the arrays of the state that a session may see, by their names.
     pub(crate) fn arrays(&self, names: &Names) -> Vec<(String, Arc<Array>)> {
         let there = |(name, kept): (&String, &Kept)| {
             names.owner.may_read(&kept.owner).then_some(())?;
@@ -373,7 +373,7 @@ pub(crate) enum Occasion {
     Stop,
 }
 
-/// The state in the file, if there is one, its arrays on the devices.
+/// Returns the state in the file, if there is one, its arrays on the devices.
 fn read(
     options: &StateOptions,
     devices: &Devices,

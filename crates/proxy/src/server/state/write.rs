@@ -104,7 +104,7 @@ impl Pulse {
         self.beats.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A number that changes for as long as bytes move; `None` while the disk has them.
+    /// Returns a number that changes for as long as bytes move; `None` while the disk has them.
     pub(crate) fn read(&self) -> Option<u64> {
         (!self.is_flushing.load(Ordering::Relaxed)).then(|| self.beats.load(Ordering::Relaxed))
     }

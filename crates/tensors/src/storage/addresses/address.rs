@@ -37,7 +37,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// The address that a path is; `None` if it is a path of the file system.
+    /// Returns the address that a path is; `None` if it is a path of the file system.
     ///
     /// # Errors
     /// If it begins as an address and is none.
@@ -66,7 +66,7 @@ impl Address {
     }
 }
 
-/// The kind of object storage that a scheme stands for.
+/// Returns the kind of object storage that a scheme stands for.
 fn scheme_of(text: &str) -> Option<Scheme> {
     match text.to_ascii_lowercase().as_str() {
         "s3" | "s3a" => Some(Scheme::S3),
@@ -106,7 +106,7 @@ fn file(rest: &str) -> io::Result<Address> {
     Ok(Address::File(PathBuf::from(path)))
 }
 
-/// A text whose characters may be written as `%2F`.
+/// Returns a text whose characters may be written as `%2F`.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -139,7 +139,7 @@ fn web(text: &str) -> io::Result<Address> {
     }
 }
 
-/// An address of the web without what may be secret: the query.
+/// Returns an address of the web without what may be secret: the query.
 pub(super) fn shown(uri: &http::Uri) -> String {
     let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
     let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

@@ -87,7 +87,7 @@ impl Bucket {
         Self { driver, client, listings: Mutex::default() }
     }
 
-    /// Kind of the entry at a key.
+    /// Returns the kind of the entry at a key.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is none, or the store's error.
@@ -98,7 +98,7 @@ impl Bucket {
         })
     }
 
-    /// The object at a key, read by ranges.
+    /// Returns the object at a key, read by ranges.
     ///
     /// # Errors
     /// As [`look`](Self::look), and for a prefix.
@@ -112,8 +112,8 @@ impl Bucket {
         Ok(Arc::new(RangeCache::new(object)?))
     }
 
-    /// The object that is at a key now. Where it is another one than was seen there, all that was
-    /// seen is forgotten.
+    /// Returns the object that is at a key now. Where it is another one than was seen there, all
+    /// that was seen is forgotten.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -129,7 +129,7 @@ impl Bucket {
         Ok(Arc::new(RangeCache::new(opened?)?))
     }
 
-    /// The names under a prefix.
+    /// Returns the names under a prefix.
     ///
     /// # Errors
     /// As [`look`](Self::look), and for an object.
@@ -285,7 +285,7 @@ fn not_found() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "not found")
 }
 
-/// The name of a key directly below a prefix.
+/// Returns the name of a key directly below a prefix.
 fn name_below(prefix: &Key, key: &Key) -> Option<String> {
     let rest = if prefix.is_root() {
         key.as_ref()

@@ -73,7 +73,7 @@ fn trusted() -> Arc<RootCertStore> {
 }
 
 impl Client {
-    /// A client by way of these proxies.
+    /// Returns a client by way of these proxies.
     ///
     /// # Errors
     /// If there is no encryption, which is a mistake of the build.
@@ -95,7 +95,7 @@ impl Client {
         Ok(Self { client, via, allow_plain, limit: LONGEST_REQUEST })
     }
 
-    /// A client for files of the web, which may be plain.
+    /// Returns a client for files of the web, which may be plain.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -127,7 +127,7 @@ impl Client {
     }
 }
 
-/// Number of bytes that a request asks for, if it says so.
+/// Returns the number of bytes that a request asks for, if it says so.
 fn wanted_bytes(request: &HttpRequest) -> Option<usize> {
     let range = request.headers().get(header::RANGE)?.to_str().ok()?;
     let (begin, end) = range.strip_prefix("bytes=")?.split_once('-')?;
@@ -141,7 +141,7 @@ pub(super) fn room_for(said: Option<u64>, most: u64) -> usize {
     usize::try_from(said.unwrap_or_default().min(most).min(LONGEST_ANSWER as u64)).unwrap_or(0)
 }
 
-/// A body, each frame of which goes to its place as it arrives: many arrive at a time.
+/// Returns a body, each frame of which goes to its place as it arrives: many arrive at a time.
 async fn gathered(
     body: Incoming,
     most: usize,
@@ -209,7 +209,7 @@ impl ConnectsStores for Connector {
     }
 }
 
-/// True if the setting's text is one that object_store reads as true.
+/// Returns true if the setting's text is one that object_store reads as true.
 fn is_true(text: &str) -> bool {
     ["1", "true", "on", "yes", "y"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }

@@ -41,7 +41,7 @@ impl Held {
         Ok(())
     }
 
-    /// The condition that a later request makes: the file is still the same.
+    /// Returns the condition that a later request makes: the file is still the same.
     pub(super) fn condition(&self) -> Option<(HeaderName, HeaderValue)> {
         let [tag, modified, ..] = &*self.0;
         // A weak tag fulfils no such condition.

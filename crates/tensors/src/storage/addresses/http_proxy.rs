@@ -28,7 +28,8 @@ pub(super) struct ProxyConnector {
 }
 
 impl ProxyConnector {
-    /// Value of `Proxy-Authorization` for a request without encryption, which the proxy sees.
+    /// Returns the value of `Proxy-Authorization` for a request without encryption, which the proxy
+    /// sees.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         let is_plain = uri.scheme() == Some(&Scheme::HTTP);
         let proxy = is_plain.then(|| self.proxies.intercept(uri)).flatten()?;

@@ -16,7 +16,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The error of an action that writes.
+    /// Returns the error of an action that writes.
     fn refused(&self, action: &'static str) -> Error {
         Error::io(action, &self.name(), read_only())
     }

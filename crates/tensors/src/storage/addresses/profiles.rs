@@ -77,7 +77,7 @@ impl Profile {
         seen
     }
 
-    /// The profile of this name in the texts of both files; `None` if neither has it.
+    /// Returns the profile of this name in the texts of both files; `None` if neither has it.
     fn of(name: &str, config: &str, credentials: &str) -> Option<Self> {
         let mut profile = Self::default();
         let in_config = profile.take(config, |section| {
@@ -93,7 +93,7 @@ impl Profile {
     }
 }
 
-/// The client in the making, with what its environment leaves open and its profile says.
+/// Returns the client in the making, with what its environment leaves open and its profile says.
 ///
 /// # Errors
 /// If the profile that the environment names is not there, or gets its keys elsewhere.
@@ -106,8 +106,8 @@ pub(super) fn complete(builder: AmazonS3Builder) -> io::Result<AmazonS3Builder> 
     fill(builder, named.as_deref(), &config, &credentials)
 }
 
-/// A file of the user; nothing where there is none, or where none was asked for and it cannot be
-/// read.
+/// Returns a file of the user; nothing where there is none, or where none was asked for and it
+/// cannot be read.
 fn text_of(path: Option<String>, name: &str, asked: bool) -> io::Result<String> {
     let home = || env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from);
     let path = match path {
@@ -173,7 +173,7 @@ fn fill(
     Ok(builder)
 }
 
-/// The client in the making with the keys of a profile, if it has some.
+/// Returns the client in the making with the keys of a profile, if it has some.
 fn with_keys(
     builder: AmazonS3Builder,
     name: &str,
@@ -280,7 +280,7 @@ aws_access_key_id = three
         assert!(fill(AmazonS3Builder::new(), None, "", "").is_ok());
     }
 
-    /// A line of a file as people and programs write them, and as neither does.
+    /// Returns a line of a file as people and programs write them, and as neither does.
     fn line() -> impl Strategy<Value = String> {
         const NAMES: [&str; 8] = [
             "aws_access_key_id",

@@ -59,7 +59,8 @@ impl Remote {
         Self { open: Arc::default(), ..self }
     }
 
-    /// A bucket, with the client that was made of the environment when it was asked for first.
+    /// Returns a bucket, with the client that was made of the environment when it was asked for
+    /// first.
     ///
     /// # Errors
     /// If the environment does not describe one.

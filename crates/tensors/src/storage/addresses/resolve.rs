@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Storage {
-    /// The file system, and what addresses lead to. Nothing is asked before it is needed.
+    /// Returns the file system, and what addresses lead to. Nothing is asked before it is needed.
     #[must_use]
     pub fn anywhere() -> Self {
         Self { remote: Some(Remote::default()) }
@@ -50,7 +50,7 @@ impl Storage {
 }
 
 impl Remote {
-    /// The place that an address leads to; `None` for a path that is none.
+    /// Returns the place that an address leads to; `None` for a path that is none.
     ///
     /// # Errors
     /// If it is an address that is wrong, or there can be no client for it.
@@ -69,7 +69,7 @@ impl Remote {
         }))
     }
 
-    /// The path of the file system that a path is, or leads to; `None` for other places.
+    /// Returns the path of the file system that a path is, or leads to; `None` for other places.
     ///
     /// # Errors
     /// If it is an address that is wrong.
@@ -84,7 +84,7 @@ impl Remote {
         })
     }
 
-    /// The path as messages show it, without anything secret.
+    /// Returns the path as messages show it, without anything secret.
     pub(in super::super) fn name(&self, path: &Path) -> String {
         match Address::of(path) {
             Some(Ok(Address::Web(uri))) => shown(&uri),
@@ -94,7 +94,7 @@ impl Remote {
     }
 }
 
-/// The name of an address that is none, which may have anything in it.
+/// Returns the name of an address that is none, which may have anything in it.
 fn name_of_malformed(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     match text.split_once("://") {

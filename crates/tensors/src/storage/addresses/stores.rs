@@ -15,8 +15,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// Attempts after the first.
 const RETRIES: usize = 5;
 
-/// The client of a bucket, with the credentials, the region and the endpoint that the environment
-/// names: `AWS_…`, and the profile that it names; `GOOGLE_…`, `AZURE_…`.
+/// Returns the client of a bucket, with the credentials, the region and the endpoint that the
+/// environment names: `AWS_…`, and the profile that it names; `GOOGLE_…`, `AZURE_…`.
 ///
 /// # Errors
 /// If what the environment says is not enough, or wrong.

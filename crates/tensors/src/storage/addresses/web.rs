@@ -59,7 +59,7 @@ impl Web {
         Ok(Self { client: Client::of_web()?, driver, monitor, opened: Mutex::default() })
     }
 
-    /// The file at an address.
+    /// Returns the file at an address.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is none, or what the server says.
@@ -143,7 +143,7 @@ async fn first(client: &Client, uri: Uri) -> io::Result<First> {
     }
 }
 
-/// An error for bytes that are not those of the file, though nothing else was asked for.
+/// Returns an error for bytes that are not those of the file, though nothing else was asked for.
 fn check_encoding(headers: &HeaderMap) -> io::Result<()> {
     let encodings = headers.get_all(header::CONTENT_ENCODING);
     match encodings.iter().find(|found| !found.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -201,7 +201,7 @@ async fn get(
     Err(io::Error::other(format!("the server sends on more than {REDIRECTS} times")))
 }
 
-/// The address that a `Location` means.
+/// Returns the address that a `Location` means.
 fn joined(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next()?;
     let (scheme, host) = (base.scheme_str()?, base.authority()?);
@@ -270,7 +270,7 @@ fn failed(uri: &Uri, error: &HttpError) -> io::Error {
     io::Error::other(format!("no answer from {}: {cause}", shown(uri)))
 }
 
-/// The body of an answer, of which no more than this many bytes are taken.
+/// Returns the body of an answer, of which no more than this many bytes are taken.
 async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
     let mut arriving = Body::new(answer.into_body());
     let mut bytes = BytesMut::with_capacity(room_for(arriving.body.size_hint().exact(), most));

@@ -11,7 +11,7 @@ const LEAST_COMPARISONS: u64 = 1 << 22;
 pub(super) struct Comparisons(u64);
 
 impl Comparisons {
-    /// Limit for a checkpoint of `chunks` chunks.
+    /// Returns the limit for a checkpoint of `chunks` chunks.
     pub(super) const fn of(chunks: usize) -> Self {
         Self((chunks as u64).saturating_mul(COMPARISONS).saturating_add(LEAST_COMPARISONS))
     }
@@ -45,8 +45,8 @@ pub(super) fn check(tensor: &Sharded, left: &mut Comparisons) -> Result<(), Torc
     }
 }
 
-/// True if two chunks share elements. They are gone through along the dimension that is cut most
-/// often, and each is compared with those that reach into its first index.
+/// Returns true if two chunks share elements. They are gone through along the dimension that is cut
+/// most often, and each is compared with those that reach into its first index.
 fn overlaps(tensor: &Sharded, left: &mut Comparisons) -> Result<bool, TorchError> {
     let cuts = |dimension: usize| {
         let mut offsets: Vec<u64> = tensor

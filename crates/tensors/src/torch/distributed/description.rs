@@ -118,7 +118,7 @@ pub(super) fn read(mut values: Values, root: ValueId) -> Result<Description, Tor
     Ok(description)
 }
 
-/// True if a value is an object of that class of PyTorch's.
+/// Returns true if a value is an object of that class of PyTorch's.
 fn is_object_of(values: &Values, id: ValueId, class: &str) -> bool {
     let Value::Call { function, .. } = values.get(id) else { return false };
     let Value::Global(global) = values.get(function) else { return false };
@@ -126,12 +126,12 @@ fn is_object_of(values: &Values, id: ValueId, class: &str) -> bool {
     name == class && module.starts_with("torch.distributed")
 }
 
-/// An attribute of an object.
+/// Returns an attribute of an object.
 fn field(values: &Values, object: ValueId, name: &str) -> Option<ValueId> {
     values.entry(values.state(object)?, name)
 }
 
-/// A text that is no longer than names are: it is compared again and again.
+/// Returns a text that is no longer than names are: it is compared again and again.
 fn short_text(values: &Values, id: ValueId) -> Option<&str> {
     values.text_of(id).filter(|text| text.len() <= LONGEST_NAME)
 }
@@ -204,7 +204,7 @@ fn places<'v>(
     }
 }
 
-/// An error for bytes that were changed before they were written.
+/// Returns an error for bytes that were changed before they were written.
 fn check_plain(values: &Values, info: ValueId) -> Result<(), TorchError> {
     let transforms = field(values, info, "transform_descriptors");
     let is_empty = match transforms.map(|transforms| values.get(transforms)) {
@@ -220,7 +220,7 @@ fn check_plain(values: &Values, info: ValueId) -> Result<(), TorchError> {
     ))
 }
 
-/// An error for the name of a file that is not in the folder.
+/// Returns an error for the name of a file that is not in the folder.
 fn check_name(file: &str) -> Result<(), TorchError> {
     if file.is_empty() || file == "." || file == ".." || file.contains(['/', '\\', '\0', ':']) {
         let found = format!("the file {:?}", cut(file));
@@ -229,7 +229,7 @@ fn check_name(file: &str) -> Result<(), TorchError> {
     Ok(())
 }
 
-/// The ways to values in the state before it was made flat, by their names.
+/// Returns the ways to values in the state before it was made flat, by their names.
 fn names<'v>(
     values: &'v Values,
     data: Option<ValueId>,
@@ -247,7 +247,7 @@ fn names<'v>(
     Ok(names)
 }
 
-/// The name that a file of `torch.save` would give: the way to a value, joined by `/`.
+/// Returns the name that a file of `torch.save` would give: the way to a value, joined by `/`.
 fn whole_name(values: &Values, way: ValueId) -> Option<String> {
     let Value::Tuple(parts) = values.get(way) else { return None };
     let mut whole = String::new();
@@ -297,7 +297,7 @@ fn tensor(
     Ok(Sharded { name: shown, elements, shape, chunks: found })
 }
 
-/// Element type of a tensor, from its properties: a tuple, or attributes.
+/// Returns the element type of a tensor, from its properties: a tuple, or attributes.
 fn elements(values: &Values, entry: ValueId) -> Option<Result<Elements, String>> {
     let state = values.state(field(values, entry, "properties")?)?;
     let named = match values.get(state) {

@@ -83,7 +83,7 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// The extents of the block that begins at the index.
+    /// Returns the extents of the block that begins at the index.
     fn extents(&self) -> Vec<u64> {
         let row = self.tensor.shape.iter().skip(self.middle + 1).product::<u64>() * self.element;
         let room = (BLOCK_BYTES / row.max(1)).max(1);
@@ -228,7 +228,7 @@ impl Common {
         Some(common)
     }
 
-    /// Layout of the intersection in the file of the chunk.
+    /// Returns the layout of the intersection in the file of the chunk.
     fn part(&self, whole: &Layout, chunk: &Chunk) -> Layout {
         let mut part =
             Layout { begin: whole.begin, element: whole.element, dimensions: Vec::new() };

@@ -91,13 +91,13 @@ impl DistributedSource {
         Ok(source)
     }
 
-    /// The path of a file, for messages.
+    /// Returns the path of a file, for messages.
     fn shown(&self, file: usize) -> PathBuf {
         let name = self.files.get(file).map_or("", |name| name);
         PathBuf::from(self.tree.name(&self.folder.join(name)))
     }
 
-    /// The lengths of all files, each of which holds what the description says.
+    /// Returns the lengths of all files, each of which holds what the description says.
     fn sizes(&self, values: &[(String, Place)]) -> Result<Vec<u64>, Error> {
         let mut ends = vec![0_u64; self.files.len()];
         let chunks = self.sharded.iter().flat_map(|tensor| &tensor.chunks);
@@ -295,7 +295,7 @@ impl Chunks for DistributedSource {
     }
 }
 
-/// The description of a tensor of these extents; why there is none.
+/// Returns the description of a tensor of these extents; why there is none.
 fn info_of(name: &str, extents: &[u64], elements: Elements) -> Result<TensorInfo, String> {
     let (dtype, pairs) = match elements {
         Elements::Typed(dtype) => (dtype, 1),

@@ -93,7 +93,7 @@ pub enum ReleaseChange {
 }
 
 impl ReleaseChange {
-    /// The least kind of release that may make the change; `None` if no release may.
+    /// Returns the least kind of release that may make the change; `None` if no release may.
     pub fn needs(&self) -> Option<ReleaseKind> {
         match self {
             Self::EntryGone { .. } | Self::EntryInserted { .. } | Self::EntryChanged { .. } => None,
@@ -164,7 +164,7 @@ impl fmt::Display for With<'_> {
     }
 }
 
-/// Every change from one state of a line to another.
+/// Returns every change from one state of a line to another.
 pub(in crate::lock) fn changes(
     released: &ReleaseState,
     found: &ReleaseState,
@@ -227,7 +227,7 @@ fn entry_changes(
     }
 }
 
-/// The bans that came and went.
+/// Returns the bans that came and went.
 fn ban_changes(released: &ReleaseState, found: &ReleaseState) -> Vec<ReleaseChange> {
     let new = found.bans.difference(&released.bans).map(|(consumer, content)| ReleaseChange::Ban {
         consumer: *consumer,

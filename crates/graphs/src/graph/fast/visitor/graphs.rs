@@ -91,7 +91,7 @@ impl<'a> GraphVisitor<'a> {
         }
     }
 
-    /// The meta graphs, complete.
+    /// Returns the meta graphs, complete.
     pub(in crate::graph) fn finish(mut self) -> (Vec<ScannedGraph>, bool) {
         if self.root != SAVED_MODEL {
             self.end_of_graph();

@@ -66,12 +66,12 @@ impl LoadDefinitions<'_> {
         functions.into_iter().try_for_each(|function| function.read_definition(library))
     }
 
-    /// The function of this name.
+    /// Returns the function of this name.
     pub(in super::super) fn function(&self, name: &str) -> Option<&Rc<ConcreteFunction>> {
         self.loaded.get(self.names.find(name.as_bytes())?)
     }
 
-    /// The identity of an operation of this name: equal for equal definitions.
+    /// Returns the identity of an operation of this name: equal for equal definitions.
     pub(in super::super) fn identity(&self, name: &str) -> Option<(Option<DefinitionId>, usize)> {
         match self.function(name) {
             Some(function) => Some((None, Rc::as_ptr(function).addr())),
@@ -79,7 +79,8 @@ impl LoadDefinitions<'_> {
         }
     }
 
-    /// The mismatch of an argument that a call gives to the function that it names as an attribute.
+    /// Returns the mismatch of an argument that a call gives to the function that it names as an
+    /// attribute.
     pub(in super::super) fn wrong_binding_of(&self, call: &BodyCall) -> Option<FunctionDiagnostic> {
         let callee = self.loaded.get(call.call.function).filter(|_| !call.call.direct)?;
         match self.given.get(&call.node) {
@@ -88,7 +89,7 @@ impl LoadDefinitions<'_> {
         }
     }
 
-    /// The same, to be kept.
+    /// Returns the same, to be kept.
     pub(in super::super) fn wrong_binding(
         &self,
         call: &BodyCall,

@@ -43,8 +43,8 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with("_output_shapes without a shape", "the shape of the argument"))
     }
 
-    /// An argument whose type the release does not know, or that has none of its own, or whose
-    /// shape no tensor can have.
+    /// Returns an argument whose type the release does not know, or that has none of its own, or
+    /// whose shape no tensor can have.
     pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         numbered(&self.function.arguments).find_map(|(number, argument)| {
@@ -64,8 +64,8 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// An argument or a result of which the signature says what the resource holds, and that is no
-    /// scalar as a handle has to be.
+    /// Returns an argument or a result of which the signature says what the resource holds, and
+    /// that is no scalar as a handle has to be.
     pub(super) fn handles(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let diagnostic = |part| {
@@ -90,8 +90,8 @@ impl FunctionGraph<'_> {
         Some(diagnostic(Part::Result(number)))
     }
 
-    /// The diagnostic that an importer finds in the nodes of the arguments when it builds the
-    /// function for a call.
+    /// Returns the diagnostic that an importer finds in the nodes of the arguments when it builds
+    /// the function for a call.
     pub(super) fn uncallable(&self) -> Option<BoxedDiagnostic> {
         let diagnostics = numbered(&self.function.arguments).filter_map(|(number, argument)| {
             Some((number, self.function.given.importer_diagnostic(number, argument)?))

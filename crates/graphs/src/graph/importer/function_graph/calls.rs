@@ -20,8 +20,8 @@ use crate::graph::{
 };
 
 impl FunctionGraph<'_> {
-    /// The diagnostic of an argument that a node gives to the function that is its operation; it
-    /// shows only once that function is built.
+    /// Returns the diagnostic of an argument that a node gives to the function that is its
+    /// operation; it shows only once that function is built.
     pub(super) fn wrong_binding(
         &self,
         definitions: &LoadDefinitions<'_>,
@@ -41,8 +41,8 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// The diagnostic of an argument that a PartitionedCall gives to a function that another node
-    /// has as its operation. Other functions are not checked.
+    /// Returns the diagnostic of an argument that a PartitionedCall gives to a function that
+    /// another node has as its operation. Other functions are not checked.
     pub(super) fn partitioned(
         &self,
         called: &[u64],
@@ -61,14 +61,14 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// The functions that nodes have as their operations.
+    /// Returns the functions that nodes have as their operations.
     pub(super) fn called(&self, definitions: &LoadDefinitions<'_>) -> Vec<u64> {
         let operations =
             self.function.node_signatures.iter().map(|signature| signature.operation.as_bytes());
         operations.filter_map(|operation| definitions.names.find(operation)).collect()
     }
 
-    /// A PartitionedCall that does not say which function it calls.
+    /// Returns a PartitionedCall that does not say which function it calls.
     pub(super) fn target(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let calls_nothing = |node: &BodyNode| {
             let signature = self.function.node_signatures.get(node.signature as usize)?;

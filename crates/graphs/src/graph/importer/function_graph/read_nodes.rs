@@ -13,8 +13,8 @@ use super::{
 use crate::graph::{ImportDiagnosticKind, diagnostic::Part, node_rules::GradientName};
 
 impl FunctionGraph<'_> {
-    /// A device, or the attribute `_class`, that Python cannot read; the nodes of arguments come
-    /// first.
+    /// Returns a device, or the attribute `_class`, that Python cannot read; the nodes of arguments
+    /// come first.
     pub(super) fn device(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let found = "an attribute _class that Python cannot read";
@@ -34,7 +34,7 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with("a device that is none", "/job:NAME/replica:0/task:0/device:CPU:0"))
     }
 
-    /// The name of a gradient that Python cannot look up.
+    /// Returns the name of a gradient that Python cannot look up.
     pub(super) fn gradient(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         let has_type = |number: i32| {

@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl FunctionGraph<'_> {
-    /// The function once it is written out again.
+    /// Returns the function once it is written out again.
     pub(super) fn concrete_function(
         &self,
         place: Extent,
@@ -49,8 +49,8 @@ impl FunctionGraph<'_> {
         ConcreteFunction::new(place, definition, types, needs, unset, self.calls(definitions))
     }
 
-    /// Number of tensors that a call must take and give: arguments and results may be written as
-    /// nodes that name them by their numbers.
+    /// Returns the number of tensors that a call must take and give: arguments and results may be
+    /// written as nodes that name them by their numbers.
     fn needs(&self, types: &NodeType) -> (u64, u64) {
         let (mut inputs, mut outputs) = (types.inputs.len(), types.outputs.len());
         for signature in &self.function.node_signatures {
@@ -94,7 +94,8 @@ impl FunctionGraph<'_> {
         }
     }
 
-    /// A node that has an attribute without a value once defaults stand where there are some.
+    /// Returns a node that has an attribute without a value once defaults stand where there are
+    /// some.
     fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let unset = |(signature, in_graph): (&Rc<BodySignature>, &Option<SignatureInGraph>)| {
             let operation = definitions.registry.operation(&signature.operation);
@@ -135,7 +136,7 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// The calls of functions that an importer looks into.
+    /// Returns the calls of functions that an importer looks into.
     fn calls(&self, definitions: &LoadDefinitions<'_>) -> Box<[ConcreteCall]> {
         let inside = self.function.calls.iter().filter(|call| call.call.inside);
         let calls = inside.map(|found| {

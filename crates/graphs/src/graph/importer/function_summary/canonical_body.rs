@@ -48,7 +48,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// True if nodes of these signatures take and give the types that the edges need.
+    /// Returns true if nodes of these signatures take and give the types that the edges need.
     pub(super) fn are_valid(&self, node_signatures: &[Rc<SignatureFacts>]) -> bool {
         let given = |from: Giver| match from {
             Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
@@ -90,7 +90,7 @@ pub(super) struct CanonicalBody {
     pub(super) edges: Option<Edges>,
 }
 
-/// True if an argument or result is one tensor of a written type.
+/// Returns true if an argument or result is one tensor of a written type.
 fn is_one_tensor(argument: &Argument) -> bool {
     let is_open = argument.type_attribute || argument.number_attribute || argument.list_attribute;
     argument.data_type != 0 && !is_open && !argument.bad_name
@@ -194,8 +194,8 @@ impl CanonicalWalk<'_> {
         Some(())
     }
 
-    /// The giver of the tensor that an input of a node names: `Some(None)` for a control input.
-    /// `None` if the input is not written in full, or names nothing.
+    /// Returns the giver of the tensor that an input of a node names: `Some(None)` for a control
+    /// input. `None` if the input is not written in full, or names nothing.
     fn giver(&mut self, target: &Target, to: u32) -> Option<Option<Giver>> {
         let is_alone = target.suffix == Suffix::None;
         match (self.owners.get(&target.name)?, target.control) {

@@ -38,7 +38,7 @@ pub(in super::super) struct Unequal {
 }
 
 impl Unequal {
-    /// True if the function equals itself in every release.
+    /// Returns true if the function equals itself in every release.
     pub(super) fn is_none(&self) -> bool {
         let are_read = self.tensors.is_empty() && self.own.is_empty() && self.passing.is_empty();
         self.twice.is_none() && are_read
@@ -60,8 +60,8 @@ impl Unequal {
         }
     }
 
-    /// The diagnostic of a release in which the function is not equal to itself in this form;
-    /// `None` if it is.
+    /// Returns the diagnostic of a release in which the function is not equal to itself in this
+    /// form; `None` if it is.
     pub(in super::super) fn in_release(
         &self,
         registry: &Registry,

@@ -41,10 +41,10 @@ pub(in super::super) struct Built {
 
 /// The source of definitions of operations: the functions of the library come first.
 pub(in super::super) trait Definitions {
-    /// The operation or function of this name.
+    /// Returns the operation or function of this name.
     fn find(&self, name: &str) -> Option<Operation<'_>>;
 
-    /// The release.
+    /// Returns the release.
     fn registry(&self) -> &Registry;
 }
 
@@ -117,13 +117,13 @@ fn of_release(function: &FunctionIndex, mut diagnostic: BoxedDiagnostic) -> Boxe
     diagnostic
 }
 
-/// The members of a list with their numbers.
+/// Returns the members of a list with their numbers.
 pub(in super::super) fn numbered<T>(list: &[T]) -> impl Iterator<Item = (u32, &T)> {
     (0_u32..).zip(list)
 }
 
 impl<D: Definitions> Instantiation<'_, D> {
-    /// The steps in their order.
+    /// Returns the steps in their order.
     fn build(&mut self) -> Result<(), BoxedDiagnostic> {
         self.call()?;
         self.arguments()?;
@@ -206,7 +206,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// The first placeholder inside a function-valued attribute that has no value.
+    /// Returns the first placeholder inside a function-valued attribute that has no value.
     fn unbound_inside(&self, signature: &BodySignature) -> Option<String> {
         let mut nested = signature.attributes.nested();
         let (name, value) = nested.find(|(_, value)| match value {
@@ -253,7 +253,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         types
     }
 
-    /// The outputs of all nodes, and whether two nodes have one name.
+    /// Returns the outputs of all nodes, and whether two nodes have one name.
     fn outputs(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(types) = self.types_of(node) else { continue };
@@ -285,7 +285,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// True if no other node of the same name gives an output of the same name.
+    /// Returns true if no other node of the same name gives an output of the same name.
     fn is_free(&self, node: &BodyNode) -> bool {
         let first = self.node_names.get(&node.name).into_iter();
         let others = self.namesakes.get(&node.name).into_iter().flatten();
@@ -311,7 +311,8 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 }
 
-/// The mismatch between an attribute of the function and the value that a call gives for it.
+/// Returns the mismatch between an attribute of the function and the value that a call gives for
+/// it.
 pub(in super::super) fn wrong_binding(
     name: &str,
     kind: AttributeKind,
@@ -338,7 +339,7 @@ pub(in super::super) fn wrong_binding(
     None
 }
 
-/// An attribute that cannot be bound, for messages.
+/// Returns an attribute that cannot be bound, for messages.
 fn show_attribute(name: &[u8], value: AttributeValue<'_>) -> String {
     format!("{} = {value}", shown(name))
 }

@@ -63,7 +63,7 @@ impl InstantiationDiagnostic {
         })
     }
 
-    /// The same with what is there and what should be.
+    /// Returns the same with what is there and what should be.
     pub(in super::super) fn with(
         mut self: Box<Self>,
         found: impl AsRef<str>,
@@ -74,7 +74,7 @@ impl InstantiationDiagnostic {
         self
     }
 
-    /// The same with the operation of a node.
+    /// Returns the same with the operation of a node.
     pub(in super::super) fn of_operation(
         mut self: Box<Self>,
         function: &FunctionIndex,
@@ -87,7 +87,7 @@ impl InstantiationDiagnostic {
         self
     }
 
-    /// The diagnostic for a function with a name that is too long to be read.
+    /// Returns the diagnostic for a function with a name that is too long to be read.
     pub(in super::super) fn oversized() -> BoxedDiagnostic {
         let diagnostic = Self::of(Part::Function, ImportDiagnosticKind::Oversized);
         diagnostic.with("a name or text of over 1 MiB", "a function that can be looked at")

@@ -98,7 +98,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// The node that gives a result.
+    /// Returns the node that gives a result.
     fn returned_node(&self, result: u32) -> Option<u32> {
         let result = self.function.results.get(result as usize)?;
         let target = self.function.returns.get(&result.name).copied().flatten()?;

@@ -99,7 +99,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// True if an input or a result names a node whose outputs are unknown.
+    /// Returns true if an input or a result names a node whose outputs are unknown.
     pub(super) fn is_open(&self, target: &Target) -> bool {
         let mut types = self.nodes(target).filter_map(|node| self.types_of(node));
         !target.control && types.any(|types| types.is_open)
@@ -132,7 +132,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// The item that an input or a result names.
+    /// Returns the item that an input or a result names.
     pub(super) fn item(&self, target: &Target) -> Option<Item<'_>> {
         if target.control {
             return None;
@@ -150,7 +150,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// A node that gives nothing, named by itself.
+    /// Returns a node that gives nothing, named by itself.
     fn no_output(&self, target: &Target) -> Option<Item<'_>> {
         let mut types = self.nodes(target).filter_map(|node| self.types_of(node));
         types.find(|types| types.outputs.is_empty())?;
@@ -168,7 +168,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// True if a control input names an argument, a node, or an output of one.
+    /// Returns true if a control input names an argument, a node, or an output of one.
     pub(super) fn is_control(&self, target: &Target) -> bool {
         match target.suffix {
             Suffix::None => {
@@ -182,7 +182,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// The nodes of the name, mostly one.
+    /// Returns the nodes of the name, mostly one.
     fn nodes(&self, target: &Target) -> impl Iterator<Item = &BodyNode> {
         let first = self.node_names.get(&target.name).into_iter();
         let others = self.namesakes.get(&target.name).into_iter().flatten();

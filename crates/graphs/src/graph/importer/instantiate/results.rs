@@ -102,7 +102,8 @@ impl<D: Definitions> Instantiation<'_, D> {
     }
 }
 
-/// The names of the nodes that are generated for an argument or result of this number of tensors.
+/// Returns the names of the nodes that are generated for an argument or result of this number of
+/// tensors.
 fn generated(name: &str, many: u64) -> impl Iterator<Item = Cow<'_, str>> {
     (0..many.min(LONGEST_LIST)).map(move |number| match many {
         1 => Cow::Borrowed(name),

@@ -95,7 +95,7 @@ impl<'t> Runs<'t> {
         Self { runs: types.runs().get(behind..).unwrap_or_default(), at: from }
     }
 
-    /// The next type, and how many of it come.
+    /// Returns the next type, and how many of it come.
     pub(super) fn next(&self) -> Option<(ElementType, u64)> {
         let run = self.runs.first()?;
         Some((run.element, run.end.saturating_sub(self.at)))
@@ -142,7 +142,7 @@ pub(super) fn shown_types(types: &TypeList) -> String {
     if shown.is_empty() { "nothing".to_owned() } else { shown }
 }
 
-/// The tensors of an argument, where `value` says what the attributes are.
+/// Returns the tensors of an argument, where `value` says what the attributes are.
 pub(in super::super) fn argument_types(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
@@ -150,8 +150,8 @@ pub(in super::super) fn argument_types(
     types_of(argument, argument.source(), value)
 }
 
-/// The types that a node takes and gives, and the number of tensors of each of its outputs, if no
-/// call decides about them; `None` if anything about its types is an error.
+/// Returns the types that a node takes and gives, and the number of tensors of each of its outputs,
+/// if no call decides about them; `None` if anything about its types is an error.
 pub(in super::super) fn fixed_types(
     definition: Operation<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,
@@ -177,8 +177,8 @@ pub(in super::super) fn fixed_types(
     Some((types, counts))
 }
 
-/// The source of an argument's type inside of the function: a written type counts more than an
-/// attribute. For the node that calls the function, it is the other way round.
+/// Returns the source of an argument's type inside of the function: a written type counts more than
+/// an attribute. For the node that calls the function, it is the other way round.
 pub(super) fn source_of<'a>(
     argument: &Argument<'a>,
     written: Option<&WrittenArgument>,
@@ -191,7 +191,7 @@ pub(super) fn source_of<'a>(
     }
 }
 
-/// The tensors of an argument that has its type from `source`.
+/// Returns the tensors of an argument that has its type from `source`.
 pub(super) fn types_of(
     argument: &Argument<'_>,
     source: ArgumentSource<'_>,
@@ -221,7 +221,7 @@ pub(super) fn types_of(
     Ok(ArgumentTypes { types, is_reference })
 }
 
-/// The diagnostic of what keeps a node from being created although its inputs fit.
+/// Returns the diagnostic of what keeps a node from being created although its inputs fit.
 pub(super) fn late_diagnostic(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,

@@ -60,7 +60,7 @@ impl Built {
     }
 }
 
-/// True if the function leaves an attribute to its callers.
+/// Returns true if the function leaves an attribute to its callers.
 pub(super) fn is_generic(function: &FunctionIndex) -> bool {
     let is_placeholder = |(_, value)| matches!(value, AttributeValue::Placeholder(_));
     !function.signature.attributes.is_empty()
@@ -87,7 +87,7 @@ impl Around {
         Some(Scope { binding: &self.binding, signature })
     }
 
-    /// The result of judging the function, for each release.
+    /// Returns the result of judging the function, for each release.
     pub(super) fn judge(
         &self,
         library: Library<'_>,
@@ -125,7 +125,7 @@ impl Around {
         })
     }
 
-    /// Number of tensors that a call in the function takes and gives.
+    /// Returns the number of tensors that a call in the function takes and gives.
     pub(super) fn inner(
         &self,
         function: &FunctionIndex,
@@ -154,8 +154,8 @@ impl Around {
         }
     }
 
-    /// Number of tensors that a node takes and gives whose operation is the function of a
-    /// signature.
+    /// Returns the number of tensors that a node takes and gives whose operation is the function of
+    /// a signature.
     fn direct(
         &self,
         node_signature: &BodySignature,

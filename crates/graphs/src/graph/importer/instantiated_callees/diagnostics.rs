@@ -20,7 +20,7 @@ impl DiagnosticTable {
         Self { by_function: vec![None; functions] }
     }
 
-    /// The diagnostic of a function in a release, if any.
+    /// Returns the diagnostic of a function in a release, if any.
     pub(super) fn get(
         &self,
         function: usize,

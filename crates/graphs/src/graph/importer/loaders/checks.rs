@@ -16,7 +16,7 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// The first diagnostic that the loader finds.
+    /// Returns the first diagnostic that the loader finds.
     pub(super) fn verdict(self, evidence: &Evidence) -> LoaderVerdict {
         let first = |checks: &[Check]| checks.iter().find_map(|check| check(evidence)).cloned();
         match first(self.before_versions) {

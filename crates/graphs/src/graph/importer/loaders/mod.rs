@@ -27,8 +27,8 @@ use crate::{
 /// A question about a graph, whose diagnostics go into the evidence of each release.
 type Question = fn(&LoadedGraph<'_>, &mut PerRelease<Evidence>) -> Result<(), GraphError>;
 
-/// The questions that loaders of such a file ask. Summaries of functions come first: of one that is
-/// valid in every release, no other question reads the body.
+/// Returns the questions that loaders of such a file ask. Summaries of functions come first: of one
+/// that is valid in every release, no other question reads the body.
 fn questions(message: MessageId) -> &'static [Question] {
     match message {
         GRAPH_DEF => &[python::nodes, python::unequal_functions, python::functions],
@@ -51,7 +51,7 @@ fn questions(message: MessageId) -> &'static [Question] {
     }
 }
 
-/// The checks of a loader for such a file, in its order.
+/// Returns the checks of a loader for such a file, in its order.
 fn checks(loader: Loader, message: MessageId, has_objects: bool) -> Checks {
     match (loader, message) {
         (Loader::Import, _) => import::CHECKS,
@@ -64,8 +64,8 @@ fn checks(loader: Loader, message: MessageId, has_objects: bool) -> Checks {
     }
 }
 
-/// The verdicts of the loaders of each release on a graph, of which the importer has found the
-/// `evidence`.
+/// Returns the verdicts of the loaders of each release on a graph, of which the importer has found
+/// the `evidence`.
 pub(in super::super) fn judge_loaders(
     graph: &LoadedGraph<'_>,
     mut evidence: PerRelease<Evidence>,

@@ -5,7 +5,7 @@ use crate::graph::{
     index::ReferringNode, node_at, rules::shown, source::Extent,
 };
 
-/// A diagnostic of the node at a place.
+/// Returns a diagnostic of the node at a place.
 pub(super) fn at(
     library: Library<'_>,
     place: Extent,
@@ -24,7 +24,7 @@ pub(super) fn at(
     })
 }
 
-/// The diagnostic of a node that names a function which the library does not have.
+/// Returns the diagnostic of a node that names a function which the library does not have.
 pub(super) fn missing_function(
     library: Library<'_>,
     node: &ReferringNode,
@@ -34,7 +34,7 @@ pub(super) fn missing_function(
     at(library, node.place, kind, found, "a function of the library")
 }
 
-/// The diagnostic of a node with a device that cannot be read.
+/// Returns the diagnostic of a node with a device that cannot be read.
 pub(super) fn bad_device(
     library: Library<'_>,
     place: Extent,

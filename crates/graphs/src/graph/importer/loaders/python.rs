@@ -44,8 +44,8 @@ pub(super) fn nodes(
     Ok(())
 }
 
-/// The first node with an output whose type only a caller could tell: Python makes a tensor of each
-/// output, and has no name for such a type.
+/// Returns the first node with an output whose type only a caller could tell: Python makes a tensor
+/// of each output, and has no name for such a type.
 pub(super) fn untyped_outputs(
     Visited { context, .. }: Visited<'_>,
     strictness: Strictness,
@@ -67,7 +67,8 @@ pub(super) fn untyped_outputs(
     })
 }
 
-/// The first attribute `_class` or device that Python cannot read, whichever node comes first.
+/// Returns the first attribute `_class` or device that Python cannot read, whichever node comes
+/// first.
 fn unreadable_attribute(
     library: Library<'_>,
     index: &GraphIndex,
@@ -148,7 +149,7 @@ pub(super) fn functions(
     Ok(())
 }
 
-/// The diagnostic of gradients in the library that leave Python no function to begin with.
+/// Returns the diagnostic of gradients in the library that leave Python no function to begin with.
 fn gradients(library: Library<'_>) -> Option<ImportDiagnostic> {
     let found = if library.names.has_unresolved_gradient() {
         "a gradient that names a function which is not there"
@@ -167,8 +168,8 @@ fn gradients(library: Library<'_>) -> Option<ImportDiagnostic> {
     })
 }
 
-/// An argument whose type Python does not know, which reads the type that is written, whatever
-/// attribute the argument names besides.
+/// Returns an argument whose type Python does not know, which reads the type that is written,
+/// whatever attribute the argument names besides.
 fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BoxedDiagnostic> {
     let is_known = |number: i32| {
         registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))

@@ -78,8 +78,8 @@ fn nodes(
     Ok(())
 }
 
-/// The first attribute that is a placeholder and that the operation does not know: no function can
-/// be made of such a node.
+/// Returns the first attribute that is a placeholder and that the operation does not know: no
+/// function can be made of such a node.
 fn placeholder(
     library: Library<'_>,
     top_level: &TopLevelNodes,
@@ -95,7 +95,8 @@ fn placeholder(
     node_diagnostic::at(library, found.place, kind, text, "a value").map(Some)
 }
 
-/// True for a diagnostic of the library as it is written, which has other names once it is loaded.
+/// Returns true for a diagnostic of the library as it is written, which has other names once it is
+/// loaded.
 fn is_of_library(diagnostic: &ImportDiagnostic) -> bool {
     let ImportDiagnosticKind::Structure(diagnostic) = &diagnostic.kind else { return false };
     matches!(

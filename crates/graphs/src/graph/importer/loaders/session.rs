@@ -54,7 +54,7 @@ pub(super) fn nodes_and_placement(
     Ok(())
 }
 
-/// The diagnostic of a constant of which the loader does not know how many elements it has.
+/// Returns the diagnostic of a constant of which the loader does not know how many elements it has.
 fn unsaved_constant(
     library: Library<'_>,
     place: Extent,
@@ -64,7 +64,7 @@ fn unsaved_constant(
     node_diagnostic::at(library, place, kind, found, expected)
 }
 
-/// The diagnostic of a PartitionedCall of no function of the library.
+/// Returns the diagnostic of a PartitionedCall of no function of the library.
 fn missing_callee(
     library: Library<'_>,
     call: &UnresolvedCall,
@@ -85,8 +85,8 @@ fn missing_callee(
     node_diagnostic::at(library, call.place, kind, found, "a function of the library")
 }
 
-/// The position of a node in the order in which a session places nodes: that in which they were
-/// made.
+/// Returns the position of a node in the order in which a session places nodes: that in which they
+/// were made.
 fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphError> {
     // Without visits, nodes are made as they are written.
     let visit = match graph.visited {
@@ -96,7 +96,8 @@ fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphErro
     Ok((visit, place.start))
 }
 
-/// The first node that can be placed nowhere: it has no kernel, or a device that cannot be read.
+/// Returns the first node that can be placed nowhere: it has no kernel, or a device that cannot be
+/// read.
 fn unplaced(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
@@ -118,7 +119,7 @@ fn unplaced(
     }
 }
 
-/// The first node of an operation that is neither in the release nor in the library.
+/// Returns the first node of an operation that is neither in the release nor in the library.
 fn unknown_operation(
     graph: &LoadedGraph<'_>,
     registry: &Registry,
@@ -134,7 +135,7 @@ fn unknown_operation(
         .map(Some)
 }
 
-/// The first node of an operation for which no CPU has a kernel.
+/// Returns the first node of an operation for which no CPU has a kernel.
 fn without_kernel<'m>(
     graph: &'m LoadedGraph<'_>,
     registry: &Registry,

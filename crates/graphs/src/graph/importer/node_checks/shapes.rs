@@ -8,14 +8,14 @@ use crate::graph::{
 };
 
 impl Walk<'_> {
-    /// The diagnostic of shapes of inputs that a shape function refuses.
+    /// Returns the diagnostic of shapes of inputs that a shape function refuses.
     pub(super) fn shapes_of_inputs(&self, node: u32) -> Option<NodeDiagnostic> {
         let diagnostic = self.shapes.filter(|diagnostic| diagnostic.node == node)?;
         let is_own = diagnostic.mismatch.within.is_none();
         is_own.then(|| NodeDiagnostic::ShapesOfInputs(diagnostic.mismatch.clone()))
     }
 
-    /// The same in the function that a node calls.
+    /// Returns the same in the function that a node calls.
     pub(super) fn shapes_of_called(&self, node: u32) -> Option<ImportDiagnostic> {
         let mismatch = &self.shapes.filter(|diagnostic| diagnostic.node == node)?.mismatch;
         let FunctionNode { function, node, operation } = mismatch.within.clone()?;

@@ -25,7 +25,7 @@ pub(in super::super) struct Named {
     pub(super) unresolved: Option<BoxedDiagnostic>,
 }
 
-/// The functions that the nodes of a function name: each by its operation, or else by its
+/// Returns the functions that the nodes of a function name: each by its operation, or else by its
 /// registered gradient, or else by function-valued attributes.
 pub(in super::super) fn named_by(
     function: &FunctionIndex,
@@ -72,7 +72,8 @@ pub(in super::super) fn named_by(
     })
 }
 
-/// The node signatures of which a node has no registered gradient; `None` where no node has one.
+/// Returns the node signatures of which a node has no registered gradient; `None` where no node has
+/// one.
 fn signatures_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
     if function.registered.is_empty() {
         return None;
@@ -82,7 +83,8 @@ fn signatures_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>>
     Some(nodes.map(|(_, node)| node.signature).collect())
 }
 
-/// The functions that attributes name; a name that no function of the library has is an error.
+/// Returns the functions that attributes name; a name that no function of the library has is an
+/// error.
 fn named_functions(attributes: &Attributes, names: &FunctionNames) -> Result<Vec<u64>, String> {
     let mut found = Vec::new();
     let mut note = |name: Text<'_>| {
@@ -105,7 +107,7 @@ fn named_functions(attributes: &Attributes, names: &FunctionNames) -> Result<Vec
     Ok(found)
 }
 
-/// The diagnostic for the first node of a signature that names a missing function.
+/// Returns the diagnostic for the first node of a signature that names a missing function.
 fn unresolved_function(function: &FunctionIndex, signature: u32, name: &str) -> BoxedDiagnostic {
     let node =
         function.nodes.iter().position(|node| node.signature == signature).unwrap_or_default();

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::graph::{ImportDiagnosticKind, diagnostic::Part};
 
-/// The order in which functions are loaded, or why there is none: as Python does it, the one that
-/// became ready last comes first, and a name that comes twice counts twice.
+/// Returns the order in which functions are loaded, or why there is none: as Python does it, the
+/// one that became ready last comes first, and a name that comes twice counts twice.
 pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiagnostic> {
     let unresolved =
         functions.first_diagnostic(|judged| judged.named.as_deref()?.unresolved.as_ref());
@@ -64,8 +64,8 @@ pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiag
     }
 }
 
-/// The functions that name no others, in the order of the library; each as often as its name comes,
-/// up to twice.
+/// Returns the functions that name no others, in the order of the library; each as often as its
+/// name comes, up to twice.
 fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
     let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
     let count = ready.count();

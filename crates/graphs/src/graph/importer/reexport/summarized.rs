@@ -33,14 +33,14 @@ impl Unloaded {
         self.judged()?.named.as_deref()
     }
 
-    /// The first node signature whose nodes need a function that is not there although it is loaded
-    /// later; `there` says which are.
+    /// Returns the first node signature whose nodes need a function that is not there although it
+    /// is loaded later; `there` says which are.
     pub(super) fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
         let mut needed = self.named()?.needed.iter();
         needed.find(|(function, _)| !there(*function)).map(|(_, signature)| *signature)
     }
 
-    /// A diagnostic of the function.
+    /// Returns a diagnostic of the function.
     pub(super) fn find(
         &self,
         diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,
@@ -100,12 +100,12 @@ impl<'a> Summarized<'a> {
         (0..self.summaries.len()).filter_map(|position| Some((position, self.get(position)?)))
     }
 
-    /// The positions of the functions that one names, ascending.
+    /// Returns the positions of the functions that one names, ascending.
     pub(super) fn named_by(&self, position: usize) -> &[u32] {
         &self.named[count(position)]
     }
 
-    /// The first diagnostic of a function.
+    /// Returns the first diagnostic of a function.
     pub(super) fn first_diagnostic(
         &self,
         diagnostic: impl Fn(&Judged) -> Option<&BoxedDiagnostic>,

@@ -29,13 +29,13 @@ fn in_signature(text: &str) -> String {
     format!("{text} in what it takes and gives")
 }
 
-/// True if an object is created as its kind, whichever class is registered for it.
+/// Returns true if an object is created as its kind, whichever class is registered for it.
 const fn is_built_in(kind: ObjectKind) -> bool {
     matches!(kind, ObjectKind::Capturable | ObjectKind::Resource)
 }
 
 impl ObjectReader<'_> {
-    /// The kind under which other objects see this one, once its own diagnostics are known.
+    /// Returns the kind under which other objects see this one, once its own diagnostics are known.
     pub(super) fn kind_of_object(&mut self, number: u32) -> ObjectKind {
         let kind = self.object.kind;
         let is_other = self.object.is_registered && !is_built_in(kind);
@@ -218,7 +218,7 @@ impl ObjectReader<'_> {
         self.facts.is_unclear |= known.is_some();
     }
 
-    /// The arguments that the function was traced with.
+    /// Returns the arguments that the function was traced with.
     fn tracing(&mut self) -> Tracing {
         let structures = &self.structures;
         let Some(signature) = structures.root(0) else { return Tracing::Unclear };

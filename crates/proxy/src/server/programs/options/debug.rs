@@ -21,7 +21,7 @@ const NAMED_SHARDINGS_SINCE: Minor = Minor::new(115);
 /// `xla_enable_hlo_sharding_v3`, by which they are asked for.
 const NAMED_SHARDINGS: u32 = 452;
 
-/// The options that a client has sent, as a plug-in gets them.
+/// Returns the options that a client has sent, as a plug-in gets them.
 ///
 /// # Errors
 /// INVALID_ARGUMENT with the name of what is not taken.
@@ -43,7 +43,7 @@ pub(super) fn rebuilt(
     Ok(rebuilt)
 }
 
-/// True if the field is passed on; else it is left out.
+/// Returns true if the field is passed on; else it is left out.
 fn passes(number: u32, value: Value<'_>, rules: &OptionRules) -> Result<bool, Status> {
     let Some(option) = table::by_number(number) else {
         if rules.allows_number(number) {

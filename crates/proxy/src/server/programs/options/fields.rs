@@ -82,7 +82,7 @@ pub(super) const BUILD: Known = Known {
     ],
 };
 
-/// The value of a field, as it is handed on.
+/// Returns the value of a field, as it is handed on.
 ///
 /// # Errors
 /// INVALID_ARGUMENT with the name of the field.

@@ -39,7 +39,8 @@ mod devices {
     pub(super) const ASSIGNMENT: u32 = 9;
 }
 
-/// The options that a client has serialized (`xla.CompileOptionsProto`), as a plug-in gets them.
+/// Returns the options that a client has serialized (`xla.CompileOptionsProto`), as a plug-in gets
+/// them.
 ///
 /// Where the client has no debug options at all, none are added: with any of them, the plug-in takes
 /// zero for all others in place of its own defaults, and some of them do not compile so.

@@ -21,7 +21,7 @@ mod form {
     pub(super) const DOUBLE: u32 = 4;
 }
 
-/// An entry of the map as a plug-in gets it; `None` if it is left out.
+/// Returns an entry of the map as a plug-in gets it; `None` if it is left out.
 ///
 /// # Errors
 /// INVALID_ARGUMENT with the name of what is not taken.
@@ -74,7 +74,7 @@ pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8
     }
 }
 
-/// True if the option may have the value; clients write numbers as text, too.
+/// Returns true if the option may have the value; clients write numbers as text, too.
 fn takes(option: &DebugOption, value: Option<(u32, Value<'_>)>) -> bool {
     match value {
         Some((form::BOOL, Value::Number(number @ (0 | 1)))) => {

@@ -54,12 +54,12 @@ impl OptionRules {
         Ok(rules)
     }
 
-    /// True if the operator has allowed the field of `xla.DebugOptions`.
+    /// Returns true if the operator has allowed the field of `xla.DebugOptions`.
     pub(super) fn allows_number(&self, number: u32) -> bool {
         self.numbers.contains(&number)
     }
 
-    /// True if the operator has allowed the option.
+    /// Returns true if the operator has allowed the option.
     pub(super) fn allows(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -74,7 +74,7 @@ pub(super) fn refused(name: &str, found: &str, expected: &str) -> Status {
     )
 }
 
-/// As [`refused`], of an option of the table.
+/// Like [`refused`], of an option of the table.
 pub(super) fn refused_value(option: &DebugOption, found: &str) -> Status {
     if option.otherwise == Otherwise::NeverAllowed {
         return status!(

@@ -101,7 +101,7 @@ impl DebugOption {
         words.next().is_none().then_some(option)
     }
 
-    /// True if the value is permitted as it is.
+    /// Returns true if the value is permitted as it is.
     pub(super) fn takes(&self, value: Value<'_>) -> bool {
         match (self.kind, value) {
             (Kind::Bool | Kind::Int | Kind::Enum | Kind::List, Value::Number(number)) => {
@@ -143,7 +143,7 @@ impl DebugOption {
         text.is_empty() || self.values.iter().any(is)
     }
 
-    /// Text of the permitted values.
+    /// Returns the text of the permitted values.
     pub(super) fn expected(&self) -> String {
         match self.words {
             "-" | "never" | "left-out" => "nothing".to_owned(),
@@ -195,17 +195,17 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The field of that number, if it is known.
+/// Returns the field of that number, if it is known.
 pub(super) fn by_number(number: u32) -> Option<&'static DebugOption> {
     TABLE.by_number.get(&number)
 }
 
-/// The field of that name, if it is known.
+/// Returns the field of that name, if it is known.
 pub(super) fn by_name(name: &str) -> Option<&'static DebugOption> {
     by_number(*TABLE.numbers.get(name)?)
 }
 
-/// All fields that are known, by their numbers.
+/// Returns all fields that are known, by their numbers.
 #[cfg(test)]
 pub(super) fn all() -> impl Iterator<Item = &'static DebugOption> {
     TABLE.by_number.values()

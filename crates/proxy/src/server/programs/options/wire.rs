@@ -15,7 +15,8 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// True if it is zero or empty, the default that a message expresses by leaving the field out.
+    /// Returns true if it is zero or empty, the default that a message expresses by leaving the
+    /// field out.
     pub(super) fn is_nothing(self) -> bool {
         match self {
             Self::Number(number) => number == 0,
@@ -114,7 +115,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The numbers of a packed list; `None` if one of them does not end.
+/// Returns the numbers of a packed list; `None` if one of them does not end.
 pub(super) fn packed(mut bytes: &[u8]) -> Option<Vec<i64>> {
     let mut numbers = Vec::new();
     while !bytes.is_empty() {
