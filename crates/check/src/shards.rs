@@ -30,7 +30,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         Err(reason) => return reason.into(),
     };
     let mut findings = Findings::default();
-    for error in set.faults.iter().take(LISTED) {
+    for error in set.errors.iter().take(LISTED) {
         findings.refuse(with_remedy(reason(error)));
     }
     for (file, source) in opened(&set) {
@@ -44,7 +44,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
         let (tensors, names) = (count_of_tensors(set.besides.len()), listed_names(&set.besides));
         findings.warn(messages::tensors_beside_index(tensors, names));
     }
-    if set.faults.is_empty()
+    if set.errors.is_empty()
         && let Some((stated, (once, each))) = set.total_size.zip(set.sizes())
         && stated != once
         && stated != each
@@ -106,7 +106,7 @@ pub(super) fn inspect(
     for file in set.files.iter().take(LISTED) {
         details.insert(format!("file {}", file.name), count_of_tensors(file.named));
     }
-    for (number, error) in set.faults.iter().take(LISTED).enumerate() {
+    for (number, error) in set.errors.iter().take(LISTED).enumerate() {
         details.insert(format!("fault {}", number + 1), error.to_string());
     }
     for (number, file) in set.files.iter().enumerate() {

@@ -360,9 +360,15 @@ fn named(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
-/// Returns the other remedy for damage: without its header nothing of a state is found.
+/// Returns true if something of a state that is damaged in this place may be whole: without its
+/// header nothing is found.
+fn leaves_something(place: &str) -> bool {
+    place != "header"
+}
+
+/// Returns the other remedy for damage.
 fn or_salvage(place: &str) -> &'static str {
-    if place == "header" { "" } else { ", or salvage what is whole" }
+    if leaves_something(place) { ", or salvage what is whole" } else { "" }
 }
 
 /// Returns a file as the subject of a message.
@@ -433,6 +439,12 @@ impl Error {
         Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
     }
 
+    /// Returns true if the state is damaged, and a salvage may find something of it that is whole.
+    #[must_use]
+    pub fn is_salvageable(&self) -> bool {
+        matches!(self, Self::Corrupt { place, .. } if leaves_something(place))
+    }
+
     /// Returns the error that two tensors of one state have the same name.
     pub fn duplicate_name(name: impl Into<String>) -> Self {
         Self::DuplicateName { name: name.into() }
@@ -476,5 +488,21 @@ impl From<serdes_files::Error> for Error {
 impl From<Cancelled> for Error {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn salvage_is_advised_where_something_may_be_whole() {
+        for (place, is_advised) in [("header", false), ("index", true), ("trailer", true)] {
+            let (found, expected) = ("7".to_owned(), "9".to_owned());
+            let error = Error::Corrupt { path: None, place: place.to_owned(), found, expected };
+            assert_eq!(error.is_salvageable(), is_advised, "{place}");
+            assert_eq!(error.to_string().contains("salvage"), is_advised, "{place}");
+        }
+        assert!(!Error::Cancelled.is_salvageable());
     }
 }

@@ -33,6 +33,6 @@ pub mod schema;
 pub mod text;
 
 pub use self::{
-    scan::{WireError, WireFault},
-    text::{TextError, TextFault},
+    scan::{WireError, WireErrorKind},
+    text::{TextError, TextErrorKind},
 };

@@ -7,14 +7,14 @@
 //! Knows the text format and the table of messages, and tells the same [`Visitor`]s as the wire
 //! scanner does.
 
-mod fault;
+mod error;
 mod number;
 mod parser;
 mod reader;
 mod strings;
 
-pub use fault::ScanError;
-pub use fault::{TextError, TextFault};
+pub use error::ScanError;
+pub use error::{TextError, TextErrorKind};
 
 use serdes_files::ReadAt;
 

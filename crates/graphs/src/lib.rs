@@ -26,7 +26,7 @@
 pub mod graph;
 
 pub use serdes_abi::StatusCode;
-pub use serdes_graph_format::{TextError, TextFault, WireError, WireFault};
+pub use serdes_graph_format::{TextError, TextErrorKind, WireError, WireErrorKind};
 pub use serdes_wire::Malformed;
 
 use serdes_files as files;

@@ -63,9 +63,10 @@ pub(crate) fn of_state(
             of_reason(py, &Reason::new(Rule::OtherKind, message), path)
         }
         error => {
+            let is_salvageable = error.is_salvageable();
             let mut reason = Reason::from(error);
             reason.message = of_file(path, &reason.message);
-            if reason.message.ends_with("salvage what is whole") {
+            if is_salvageable {
                 reason.message.push_str(" with the command (`serdes restore --salvage`)");
             }
             of_reason(py, &reason, path)

@@ -51,17 +51,17 @@ impl Content {
             return Err(failed(&"it is longer than a configuration is (1 MiB)"));
         }
         let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
-        Self::parse(&text).map_err(|fault| {
-            let Fault { line, message } = fault;
+        Self::parse(&text).map_err(|error| {
+            let SyntaxError { line, message } = error;
             Failure::new(format_args!("{}:{line}: {message}", shown_path(path)))
         })
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+    pub(super) fn parse(text: &str) -> Result<Self, SyntaxError> {
         let reader = Reader { text };
         let table = DeTable::parse(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            reader.fault(start, error.message())
+            reader.error(start, error.message())
         })?;
         let mut content = Self::default();
         for (key, value) in table.get_ref() {
@@ -76,7 +76,7 @@ impl Content {
 
 /// A line that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SyntaxError {
     line: usize,
     message: String,
 }
@@ -94,26 +94,26 @@ impl Reader<'_> {
         1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
-    fn fault(&self, start: usize, message: impl Into<String>) -> Fault {
-        Fault { line: self.line(start), message: message.into() }
+    fn error(&self, start: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { line: self.line(start), message: message.into() }
     }
 
     /// Returns a key that is not known, with the one that was probably meant.
-    fn unknown(&self, key: &KeyOf<'_>, place: &str, known: &[&str]) -> Fault {
+    fn unknown(&self, key: &KeyOf<'_>, place: &str, known: &[&str]) -> SyntaxError {
         let found = key.get_ref();
         let hint = match nearest(found, known.iter().copied()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("known are {}", known.join(", ")),
         };
         let found = shown(found).to_string();
-        self.fault(key.span().start, format!("unknown key {found:?} {place}; {hint}"))
+        self.error(key.span().start, format!("unknown key {found:?} {place}; {hint}"))
     }
 
     fn table<'v, 't>(
         &self,
         value: &'v Spanned<DeValue<'t>>,
         name: &str,
-    ) -> Result<&'v DeTable<'t>, Fault> {
+    ) -> Result<&'v DeTable<'t>, SyntaxError> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             other => Err(self.wrong(value, name, "a table", other)),
@@ -126,7 +126,7 @@ impl Reader<'_> {
         name: &str,
         expected: &str,
         found: &DeValue<'_>,
-    ) -> Fault {
+    ) -> SyntaxError {
         let found = match found {
             DeValue::String(_) => "a text",
             DeValue::Integer(_) | DeValue::Float(_) => "a number",
@@ -135,10 +135,14 @@ impl Reader<'_> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.fault(at.span().start, format!("{name} is {found}; expected {expected}"))
+        self.error(at.span().start, format!("{name} is {found}; expected {expected}"))
     }
 
-    fn check(&self, value: &Spanned<DeValue<'_>>, content: &mut Content) -> Result<(), Fault> {
+    fn check(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        content: &mut Content,
+    ) -> Result<(), SyntaxError> {
         for (name, value) in self.table(value, "check")? {
             if name.get_ref() == LEVELS {
                 self.levels(value, content)?;
@@ -155,7 +159,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn value(&self, key: Key, value: &Spanned<DeValue<'_>>) -> Result<Value, Fault> {
+    fn value(&self, key: Key, value: &Spanned<DeValue<'_>>) -> Result<Value, SyntaxError> {
         let expected = match key.form() {
             Form::List => "a list of texts",
             Form::Texts => "a text or a list of texts",
@@ -178,7 +182,7 @@ impl Reader<'_> {
     }
 
     /// Refuses what is no rule that warns.
-    fn rule(&self, rule: &KeyOf<'_>) -> Result<(), Fault> {
+    fn rule(&self, rule: &KeyOf<'_>) -> Result<(), SyntaxError> {
         let name = rule.get_ref();
         let found = shown(name).to_string();
         let message = match name.parse::<Rule>() {
@@ -192,10 +196,10 @@ impl Reader<'_> {
                 }
             }
         };
-        Err(self.fault(rule.span().start, message))
+        Err(self.error(rule.span().start, message))
     }
 
-    fn level(&self, rule: &str, value: &Spanned<DeValue<'_>>) -> Result<Level, Fault> {
+    fn level(&self, rule: &str, value: &Spanned<DeValue<'_>>) -> Result<Level, SyntaxError> {
         match value.get_ref() {
             DeValue::String(word) => {
                 let levels = [Level::Deny, Level::Warn, Level::Allow];
@@ -204,14 +208,18 @@ impl Reader<'_> {
                     let word = shown(word).to_string();
                     let message =
                         format!("found {word:?} for {rule}; expected deny, warn or allow");
-                    self.fault(value.span().start, message)
+                    self.error(value.span().start, message)
                 })
             }
             other => Err(self.wrong(value, rule, "deny, warn or allow", other)),
         }
     }
 
-    fn levels(&self, value: &Spanned<DeValue<'_>>, content: &mut Content) -> Result<(), Fault> {
+    fn levels(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        content: &mut Content,
+    ) -> Result<(), SyntaxError> {
         for (rule, value) in self.table(value, "levels")? {
             let name = rule.get_ref();
             self.rule(rule)?;
@@ -227,8 +235,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> (usize, String) {
-        let Fault { line, message } = Content::parse(text).unwrap_err();
+    fn error(text: &str) -> (usize, String) {
+        let SyntaxError { line, message } = Content::parse(text).unwrap_err();
         (line, message)
     }
 
@@ -248,19 +256,19 @@ mod tests {
 
     #[test]
     fn an_unknown_key_names_the_nearest_right_one() {
-        let (line, message) = fault("[check]\n\ntensorflw = 'all'\n");
+        let (line, message) = error("[check]\n\ntensorflw = 'all'\n");
         assert_eq!(line, 3);
         assert!(
             message.contains("\"tensorflw\"") && message.contains("mean tensorflow?"),
             "{message}"
         );
-        let (_, message) = fault("[check]\nrequire_known = true\n");
+        let (_, message) = error("[check]\nrequire_known = true\n");
         assert!(message.contains("did you mean require-known?"), "{message}");
-        let (_, message) = fault("[chekc]\n");
+        let (_, message) = error("[chekc]\n");
         assert!(message.contains("did you mean check?"), "{message}");
-        let (_, message) = fault("[check.levels]\natribute_dropped = 'deny'\n");
+        let (_, message) = error("[check.levels]\natribute_dropped = 'deny'\n");
         assert!(message.contains("did you mean attribute_dropped?"), "{message}");
-        let (_, message) = fault("[check.levels]\ncorrupt = 'allow'\n");
+        let (_, message) = error("[check.levels]\ncorrupt = 'allow'\n");
         assert!(message.contains("corrupt has no level"), "{message}");
     }
 
@@ -273,9 +281,9 @@ mod tests {
             ("check = 1", "check is a number; expected a table"),
             ("[check.levels]\nempty = 'no'", "found \"no\" for empty; expected deny"),
         ] {
-            let (_, message) = fault(text);
+            let (_, message) = error(text);
             assert!(message.contains(words), "{message}");
         }
-        assert_eq!(fault("[check]\npaths = [").0, 2);
+        assert_eq!(error("[check]\npaths = [").0, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use serdes_wire::{Dialect, varint};
 
-use super::{Field, Kind, MessageId, Piece, Visitor, WireFault, window::Window};
+use super::{Field, Kind, MessageId, Piece, Visitor, WireErrorKind, window::Window};
 
 /// A field that is longer than a window.
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +31,18 @@ impl Long {
         message: MessageId,
         window: Window<'_>,
         visitor: &mut V,
-    ) -> Result<usize, WireFault> {
+    ) -> Result<usize, WireErrorKind> {
         let here = self.end.min(window.end());
         let bytes = window.part(at, here);
         let last = here == self.end;
         let used = if self.field.kind == Kind::String {
-            let whole = whole_characters(bytes, last).ok_or(WireFault::Utf8)?;
+            let whole = whole_characters(bytes, last).ok_or(WireErrorKind::Utf8)?;
             visitor.string(message, self.field, whole, Piece { first: self.first, last });
             whole.len()
         } else {
             let used = packed_varints(bytes, message, self.field, visitor)?;
             if last && used != bytes.len() {
-                return Err(WireFault::Packed);
+                return Err(WireErrorKind::Packed);
             }
             used
         };
@@ -67,7 +67,7 @@ pub(super) fn packed_varints<V: Visitor>(
     message: MessageId,
     field: &'static Field,
     visitor: &mut V,
-) -> Result<usize, WireFault> {
+) -> Result<usize, WireErrorKind> {
     let mut rest = bytes;
     if visitor.wants_packed(message) {
         while let Some(value) = Dialect::Tensorflow.varint(&mut rest) {
@@ -81,12 +81,12 @@ pub(super) fn packed_varints<V: Visitor>(
                 rest = bytes.get(position + 1..).unwrap_or_default();
                 run = 0;
             } else if run == varint::LONGEST {
-                return Err(WireFault::Varint);
+                return Err(WireErrorKind::Varint);
             }
         }
     }
     if rest.len() >= varint::LONGEST {
-        Err(WireFault::Varint)
+        Err(WireErrorKind::Varint)
     } else {
         Ok(bytes.len() - rest.len())
     }

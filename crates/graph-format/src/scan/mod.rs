@@ -7,7 +7,7 @@
 //! Knows the wire format and the messages of a [`Schema`]. It must never know what a message means:
 //! that is the business of a [`Visitor`].
 
-mod fault;
+mod error;
 mod long;
 mod near;
 mod scanner;
@@ -16,7 +16,7 @@ mod source;
 mod visitor;
 mod window;
 
-pub use fault::{WireError, WireFault};
+pub use error::{WireError, WireErrorKind};
 pub use scanner::{Progress, Scanner, WHOLE_STRING, is_ascii};
 pub use schema::{Encoding, Field, Kind, Label, MessageId, MessageType, Schema};
 pub use source::{ScanError, scan};

@@ -2,7 +2,7 @@
 //! most two and a value that is all here.
 
 use super::{
-    Encoding, Kind, Piece, Visitor, WireError, WireFault,
+    Encoding, Kind, Piece, Visitor, WireError, WireErrorKind,
     scanner::{Delimited, Walk, is_text},
 };
 
@@ -45,7 +45,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
                 let found = Delimited { message, field, payload: end - bytes.len() as u64, end };
                 match field.kind {
                     Kind::String if !is_text(bytes) => {
-                        return Err(WireError { at: here, fault: WireFault::Utf8 });
+                        return Err(WireError { at: here, kind: WireErrorKind::Utf8 });
                     }
                     Kind::Message(_)
                         if self.declined != here && self.has_room() && self.take(found, bytes) =>

@@ -4,7 +4,7 @@ use serdes_wire::{Dialect, MAXIMUM_DEPTH, varint};
 
 use super::{
     Encoding, Field, Kind, Label, MessageId, MessageType, Piece, Schema, Step, Visitor, WireError,
-    WireFault,
+    WireErrorKind,
     long::{Long, packed_varints},
     window::Window,
 };
@@ -117,8 +117,8 @@ impl Scanner {
         window: Window<'_>,
         visitor: &mut V,
     ) -> Result<Option<Progress>, WireError> {
-        let error = |fault| WireError { at: self.at, fault };
-        let message = self.innermost().ok_or(error(WireFault::Packed))?;
+        let error = |kind| WireError { at: self.at, kind };
+        let message = self.innermost().ok_or(error(WireErrorKind::Packed))?;
         let used = long.read(self.at, message, window, visitor).map_err(error)?;
         self.at += used as u64;
         let is_over = self.at == long.end();
@@ -162,7 +162,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
             return self.field();
         }
         if self.frame.group != 0 {
-            return Err(self.fault(WireFault::GroupOpen(self.frame.group)));
+            return Err(self.error(WireErrorKind::GroupOpen(self.frame.group)));
         }
         let Some(outer) = self.leave(self.frame, self.at) else {
             self.scanner.at = self.at;
@@ -172,8 +172,8 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Ok(None)
     }
 
-    pub(super) const fn fault(&self, fault: WireFault) -> WireError {
-        WireError { at: self.at, fault }
+    pub(super) const fn error(&self, kind: WireErrorKind) -> WireError {
+        WireError { at: self.at, kind }
     }
 
     /// Returns the number of messages and groups around a field.
@@ -245,17 +245,17 @@ impl<V: Visitor> Walk<'_, '_, V> {
         }
         let bytes = self.window.part(self.at, here);
         let mut rest = bytes;
-        let tag = DIALECT.tag(&mut rest).ok_or(self.fault(WireFault::Tag))?;
+        let tag = DIALECT.tag(&mut rest).ok_or(self.error(WireErrorKind::Tag))?;
         let after_tag = self.at + (bytes.len() - rest.len()) as u64;
         match (tag >> 3, tag & 7) {
-            (0, _) => return Err(self.fault(WireFault::Tag)),
+            (0, _) => return Err(self.error(WireErrorKind::Tag)),
             (number, 0) => self.integer(number, rest, after_tag)?,
             (number, 1) => self.fixed(number, rest, 8, after_tag)?,
             (number, 2) => return self.delimited(number, rest, after_tag),
             (number, 3) => self.open_group(number, after_tag)?,
             (number, 4) => self.close_group(number, after_tag)?,
             (number, 5) => self.fixed(number, rest, 4, after_tag)?,
-            (_, wire_type) => return Err(self.fault(WireFault::WireType(wire_type as u8))),
+            (_, wire_type) => return Err(self.error(WireErrorKind::WireType(wire_type as u8))),
         }
         Ok(None)
     }
@@ -263,7 +263,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
     #[inline]
     fn integer(&mut self, number: u32, bytes: &[u8], after_tag: u64) -> Result<(), WireError> {
         let mut rest = bytes;
-        let value = DIALECT.varint(&mut rest).ok_or(self.fault(WireFault::Varint))?;
+        let value = DIALECT.varint(&mut rest).ok_or(self.error(WireErrorKind::Varint))?;
         if let Some((message, field)) = self.known(number)
             && field.kind.encoding() == Encoding::Varint
         {
@@ -282,7 +282,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
     ) -> Result<(), WireError> {
         let left = self.frame.end - after_tag;
         if left < needed {
-            return Err(self.fault(WireFault::Overrun { needed, left }));
+            return Err(self.error(WireErrorKind::Overrun { needed, left }));
         }
         if needed == 4
             && let Some((message, field)) = self.known(number)
@@ -305,7 +305,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
 
     fn open_group(&mut self, number: u32, after_tag: u64) -> Result<(), WireError> {
         if !self.has_room() {
-            return Err(self.fault(WireFault::Depth));
+            return Err(self.error(WireErrorKind::Depth));
         }
         self.frame = Frame { message: None, field: None, end: self.frame.end, group: number };
         self.scanner.stack.push(self.frame);
@@ -315,11 +315,11 @@ impl<V: Visitor> Walk<'_, '_, V> {
 
     fn close_group(&mut self, number: u32, after_tag: u64) -> Result<(), WireError> {
         if self.frame.group != number {
-            return Err(self.fault(WireFault::GroupEnd(number)));
+            return Err(self.error(WireErrorKind::GroupEnd(number)));
         }
         self.scanner.stack.pop();
         let outer = self.scanner.stack.last();
-        self.frame = *outer.ok_or(self.fault(WireFault::GroupEnd(number)))?;
+        self.frame = *outer.ok_or(self.error(WireErrorKind::GroupEnd(number)))?;
         self.at = after_tag;
         Ok(())
     }
@@ -333,11 +333,11 @@ impl<V: Visitor> Walk<'_, '_, V> {
         after_tag: u64,
     ) -> Result<Option<Progress>, WireError> {
         let mut rest = bytes;
-        let needed = length(&mut rest).map_err(|fault| self.fault(fault))?;
+        let needed = length(&mut rest).map_err(|kind| self.error(kind))?;
         let payload = after_tag + (bytes.len() - rest.len()) as u64;
         let left = self.frame.end - payload;
         if needed > left {
-            return Err(self.fault(WireFault::Overrun { needed, left }));
+            return Err(self.error(WireErrorKind::Overrun { needed, left }));
         }
         let end = payload + needed;
         let Some((message, field)) = self.known(number) else {
@@ -369,7 +369,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         nested: MessageId,
     ) -> Result<Option<Progress>, WireError> {
         if !self.has_room() {
-            return Err(self.fault(WireFault::Depth));
+            return Err(self.error(WireErrorKind::Depth));
         }
         let Delimited { message, field, payload, end } = found;
         let is_here = end <= self.window.end();
@@ -399,7 +399,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         }
         let string = self.window.part(payload, end);
         if !is_text(string) {
-            return Err(self.fault(WireFault::Utf8));
+            return Err(self.error(WireErrorKind::Utf8));
         }
         self.visitor.string(message, field, string, Piece::WHOLE);
         self.at = end;
@@ -447,12 +447,12 @@ impl<V: Visitor> Walk<'_, '_, V> {
             Encoding::Varint => {
                 let packed = self.window.part(payload, end);
                 let used = packed_varints(packed, message, field, self.visitor)
-                    .map_err(|fault| self.fault(fault))?;
+                    .map_err(|kind| self.error(kind))?;
                 used == packed.len()
             }
         };
         if !is_whole {
-            return Err(self.fault(WireFault::Packed));
+            return Err(self.error(WireErrorKind::Packed));
         }
         self.at = end;
         Ok(None)
@@ -461,12 +461,12 @@ impl<V: Visitor> Walk<'_, '_, V> {
 
 /// Takes a length off the front.
 #[inline]
-fn length(bytes: &mut &[u8]) -> Result<u64, WireFault> {
+fn length(bytes: &mut &[u8]) -> Result<u64, WireErrorKind> {
     match DIALECT.length(bytes) {
-        Some(length) if length > DIALECT.longest_field() => Err(WireFault::Length),
+        Some(length) if length > DIALECT.longest_field() => Err(WireErrorKind::Length),
         Some(length) => Ok(length),
-        None if bytes.len() >= varint::LONGEST_32 => Err(WireFault::Length),
-        None => Err(WireFault::Varint),
+        None if bytes.len() >= varint::LONGEST_32 => Err(WireErrorKind::Length),
+        None => Err(WireErrorKind::Varint),
     }
 }
 

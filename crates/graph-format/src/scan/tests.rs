@@ -111,37 +111,37 @@ fn a_long_field_that_is_wrong_is_wrong_in_the_last_piece_too() {
     let mut text = vec![b'a'; 200_000];
     text.push(0xc3);
     let error = events(ROOT, &delimited(2, &text), 65_552).unwrap_err();
-    assert_eq!(error.fault, WireFault::Utf8);
+    assert_eq!(error.kind, WireErrorKind::Utf8);
     let mut numbers = vec![1; 200_000];
     numbers.push(0x80);
     let error = events(ROOT, &delimited(4, &numbers), 65_552).unwrap_err();
-    assert_eq!(error.fault, WireFault::Packed);
+    assert_eq!(error.kind, WireErrorKind::Packed);
 }
 
 #[test]
-fn every_fault_is_told_apart() {
+fn every_error_is_told_apart() {
     let deep = (0..101).fold(Vec::new(), |inner, _| delimited(1, &inner));
-    for (bytes, at, fault) in [
-        (&[0x00, 1][..], 0, WireFault::Tag),
-        (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], 0, WireFault::Tag),
-        (&[0x08, 1, 0x0e], 2, WireFault::WireType(6)),
-        (&[0x20, 0x80], 0, WireFault::Varint),
-        (&[0x12, 0x80], 0, WireFault::Varint),
-        (&[0x12, 0xff, 0xff, 0xff, 0xff, 0x07], 0, WireFault::Length),
-        (&[0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00], 0, WireFault::Length),
-        (&[0x12, 3, b'a'], 0, WireFault::Overrun { needed: 3, left: 1 }),
-        (&[0x2d, 1], 0, WireFault::Overrun { needed: 4, left: 1 }),
-        (&[0x0b, 0x14], 1, WireFault::GroupEnd(2)),
-        (&[0x0c], 0, WireFault::GroupEnd(1)),
-        (&[0x0b], 1, WireFault::GroupOpen(1)),
-        (&deep, 237, WireFault::Depth),
-        (&[0x12, 1, 0xff], 0, WireFault::Utf8),
-        (&[0x2a, 3, 1, 2, 3], 0, WireFault::Packed),
-        (&[0x32, 4, 1, 2, 3, 4], 0, WireFault::Packed),
-        (&[0x22, 1, 0x80], 0, WireFault::Packed),
+    for (bytes, at, kind) in [
+        (&[0x00, 1][..], 0, WireErrorKind::Tag),
+        (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], 0, WireErrorKind::Tag),
+        (&[0x08, 1, 0x0e], 2, WireErrorKind::WireType(6)),
+        (&[0x20, 0x80], 0, WireErrorKind::Varint),
+        (&[0x12, 0x80], 0, WireErrorKind::Varint),
+        (&[0x12, 0xff, 0xff, 0xff, 0xff, 0x07], 0, WireErrorKind::Length),
+        (&[0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00], 0, WireErrorKind::Length),
+        (&[0x12, 3, b'a'], 0, WireErrorKind::Overrun { needed: 3, left: 1 }),
+        (&[0x2d, 1], 0, WireErrorKind::Overrun { needed: 4, left: 1 }),
+        (&[0x0b, 0x14], 1, WireErrorKind::GroupEnd(2)),
+        (&[0x0c], 0, WireErrorKind::GroupEnd(1)),
+        (&[0x0b], 1, WireErrorKind::GroupOpen(1)),
+        (&deep, 237, WireErrorKind::Depth),
+        (&[0x12, 1, 0xff], 0, WireErrorKind::Utf8),
+        (&[0x2a, 3, 1, 2, 3], 0, WireErrorKind::Packed),
+        (&[0x32, 4, 1, 2, 3, 4], 0, WireErrorKind::Packed),
+        (&[0x22, 1, 0x80], 0, WireErrorKind::Packed),
     ] {
         let found = events(ROOT, bytes, bytes.len()).unwrap_err();
-        assert_eq!(found.fault, fault, "{bytes:02x?}");
+        assert_eq!(found.kind, kind, "{bytes:02x?}");
         assert_eq!(found.at, at, "{bytes:02x?}");
     }
 }

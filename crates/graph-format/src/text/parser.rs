@@ -3,7 +3,7 @@
 use serdes_wire::MAXIMUM_DEPTH;
 
 use super::{
-    ScanError, TextFault,
+    ScanError, TextErrorKind,
     number::{float, integer, is_octal},
     reader::{Reader, Token, shorten},
 };
@@ -90,7 +90,7 @@ impl<'a, 'v> Parser<'a, 'v> {
     }
 
     pub(super) fn expected(&self, expected: &'static str) -> ScanError {
-        self.reader.error(TextFault::Expected { found: self.reader.show(self.token), expected })
+        self.reader.error(TextErrorKind::Expected { found: self.reader.show(self.token), expected })
     }
 
     /// Reads a field up to the value that is a message, or as a whole.
@@ -107,8 +107,9 @@ impl<'a, 'v> Parser<'a, 'v> {
             .field_named(name)
             .filter(|field| knows_field(self.visitor.release(), self.frame.message, field.number));
         let Some(field) = known else {
-            let fault = TextFault::UnknownField { message: description.name, field: shorten(name) };
-            return Err(self.reader.error(fault));
+            let kind =
+                TextErrorKind::UnknownField { message: description.name, field: shorten(name) };
+            return Err(self.reader.error(kind));
         };
         if field.oneof != 0
             && (0..64_u32).any(|number| {
@@ -119,7 +120,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         {
             return Err(self
                 .reader
-                .error(TextFault::Oneof { message: description.name, field: field.name }));
+                .error(TextErrorKind::Oneof { message: description.name, field: field.name }));
         }
         self.next()?;
         let colon = self.try_symbol(':')?;
@@ -185,7 +186,7 @@ impl<'a, 'v> Parser<'a, 'v> {
 
     fn push(&mut self, frame: Frame) -> Result<(), ScanError> {
         if self.outer.len() == MAXIMUM_DEPTH {
-            return Err(self.reader.error(TextFault::Depth));
+            return Err(self.reader.error(TextErrorKind::Depth));
         }
         self.outer.push(std::mem::replace(&mut self.frame, frame));
         Ok(())
@@ -232,10 +233,10 @@ impl<'a, 'v> Parser<'a, 'v> {
         let close = self.open_bracket()?;
         let name = match url.rsplit_once('/') {
             Some((prefix, name)) if !prefix.is_empty() && !prefix.starts_with('/') => name,
-            _ => return Err(self.reader.error(TextFault::UnknownType(shorten(&url)))),
+            _ => return Err(self.reader.error(TextErrorKind::UnknownType(shorten(&url)))),
         };
         let Some(message) = MessageId::by_name(name) else {
-            return Err(self.reader.error(TextFault::UnknownType(shorten(name))));
+            return Err(self.reader.error(TextErrorKind::UnknownType(shorten(name))));
         };
         self.push(Frame {
             message,
@@ -270,7 +271,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         };
         let release = self.visitor.release();
         let old = self.has_old_parser();
-        let bad = |expected| TextFault::Value { found: shorten(text), field: field.name, expected };
+        let bad =
+            |expected| TextErrorKind::Value { found: shorten(text), field: field.name, expected };
         let whole = |low: i128, high: i128, expected| match integer(text) {
             Some(value) if (low..=high).contains(&value) => Ok(value as u64),
             _ => Err(bad(expected)),
@@ -304,7 +306,7 @@ impl<'a, 'v> Parser<'a, 'v> {
                 Err(bad("no number"))
             }
         };
-        let value = value.map_err(|fault| self.reader.error(fault))?;
+        let value = value.map_err(|kind| self.reader.error(kind))?;
         error?;
         // Without presence the default is as good as no value.
         if field.label == Label::Optional || (field.label == Label::Plain && value != 0) {
@@ -334,7 +336,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         let is_given = field.label != Label::Repeated && self.frame.present & bit != 0;
         if is_given && !self.merges {
             let message = self.frame.message.describe().name;
-            return Err(self.reader.error(TextFault::Twice { message, field: field.name }));
+            return Err(self.reader.error(TextErrorKind::Twice { message, field: field.name }));
         }
         Ok(())
     }

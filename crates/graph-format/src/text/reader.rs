@@ -3,7 +3,7 @@
 
 use serdes_files::ReadAt;
 
-use super::{ScanError, TextError, TextFault};
+use super::{ScanError, TextError, TextErrorKind};
 
 /// Bytes that are read at once.
 const WINDOW: usize = 64 * 1024;
@@ -72,8 +72,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns an error at the place where the current token begins.
-    pub(super) fn error(&self, fault: TextFault) -> ScanError {
-        TextError { line: self.token_line, column: self.token_column, fault }.into()
+    pub(super) fn error(&self, kind: TextErrorKind) -> ScanError {
+        TextError { line: self.token_line, column: self.token_column, kind }.into()
     }
 
     /// Returns the current token's text, if it is a name or a number.
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             Err(error) if error.valid_up_to() > 0 => error.valid_up_to(),
             Err(_) => {
                 (self.token_line, self.token_column) = (self.line, self.column);
-                return Err(self.error(TextFault::Encoding));
+                return Err(self.error(TextErrorKind::Encoding));
             }
         };
         Ok(self.checked > 0)
@@ -244,11 +244,11 @@ impl<'a> Reader<'a> {
                 break;
             }
             if self.word.len() == LONGEST_TOKEN {
-                let fault = TextFault::Expected {
+                let kind = TextErrorKind::Expected {
                     found: shorten(&self.word),
                     expected: "a name or number of bearable length",
                 };
-                return Err(self.error(fault));
+                return Err(self.error(kind));
             }
             self.word.push(char::from(byte));
             self.step();

@@ -1,6 +1,6 @@
 //! Strings of the text format: quotes, escapes, pieces.
 
-use super::{ScanError, TextFault, parser::Parser, reader::Token};
+use super::{ScanError, TextErrorKind, parser::Parser, reader::Token};
 use crate::{
     scan::{Piece, WHOLE_STRING},
     schema::{Field, Kind, Label},
@@ -120,7 +120,7 @@ impl Parser<'_, '_> {
     }
 
     fn bad_string(&self, what: &'static str) -> ScanError {
-        self.reader.error(TextFault::String(what))
+        self.reader.error(TextErrorKind::String(what))
     }
 
     /// Reads up to `most` more digits, at least `least`.

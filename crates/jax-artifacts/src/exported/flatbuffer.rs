@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 /// Why a file cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ReadError {
     /// A number runs past the end of the file.
     PastEnd { at: i64 },
     /// Something is absent that is used.
@@ -33,42 +33,42 @@ impl<'a> Buffer<'a> {
         Self { bytes, work: Cell::new(work) }
     }
 
-    pub(crate) fn root(&self) -> Result<Table<'_, 'a>, Fault> {
+    pub(crate) fn root(&self) -> Result<Table<'_, 'a>, ReadError> {
         let at = i64::from(self.u32(0)?);
         Ok(Table { buffer: self, at })
     }
 
-    fn spend(&self, work: usize) -> Result<(), Fault> {
-        let left = self.work.get().checked_sub(work).ok_or(Fault::TooMuch)?;
+    fn spend(&self, work: usize) -> Result<(), ReadError> {
+        let left = self.work.get().checked_sub(work).ok_or(ReadError::TooMuch)?;
         self.work.set(left);
         Ok(())
     }
 
     /// Returns the bytes of a number; a place before the beginning counts from the end.
-    fn number<const N: usize>(&self, at: i64) -> Result<[u8; N], Fault> {
+    fn number<const N: usize>(&self, at: i64) -> Result<[u8; N], ReadError> {
         self.spend(1)?;
         let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
         let from = if at < 0 { at.saturating_add(length) } else { at };
-        let from = usize::try_from(from).map_err(|_| Fault::PastEnd { at })?;
+        let from = usize::try_from(from).map_err(|_| ReadError::PastEnd { at })?;
         let rest = self.bytes.get(from..).and_then(|rest| rest.first_chunk());
-        rest.copied().ok_or(Fault::PastEnd { at })
+        rest.copied().ok_or(ReadError::PastEnd { at })
     }
 
-    fn u16(&self, at: i64) -> Result<u16, Fault> {
+    fn u16(&self, at: i64) -> Result<u16, ReadError> {
         self.number(at).map(u16::from_le_bytes)
     }
 
-    fn u32(&self, at: i64) -> Result<u32, Fault> {
+    fn u32(&self, at: i64) -> Result<u32, ReadError> {
         self.number(at).map(u32::from_le_bytes)
     }
 
     /// Returns the place that an offset refers to.
-    fn indirect(&self, at: i64) -> Result<i64, Fault> {
+    fn indirect(&self, at: i64) -> Result<i64, ReadError> {
         Ok(at.saturating_add(i64::from(self.u32(at)?)))
     }
 
     /// Returns a string, cut off at the end of the file.
-    fn string(&self, at: i64) -> Result<&'a str, Fault> {
+    fn string(&self, at: i64) -> Result<&'a str, ReadError> {
         let at = self.indirect(at)?;
         let length = self.u32(at)? as usize;
         // Never negative: offsets are not.
@@ -77,7 +77,7 @@ impl<'a> Buffer<'a> {
         let end = start.saturating_add(length).min(self.bytes.len());
         let bytes = self.bytes.get(start..end).unwrap_or_default();
         self.spend(bytes.len())?;
-        std::str::from_utf8(bytes).map_err(|_| Fault::NotText { at })
+        std::str::from_utf8(bytes).map_err(|_| ReadError::NotText { at })
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Vector<'b, 'a> {
 
 impl<'b, 'a> Table<'b, 'a> {
     /// Returns the offset of a field; `None` if it is absent.
-    fn field(&self, number: u16) -> Result<Option<i64>, Fault> {
+    fn field(&self, number: u16) -> Result<Option<i64>, ReadError> {
         let back = self.buffer.number(self.at).map(i32::from_le_bytes)?;
         let places = self.at.saturating_sub(i64::from(back));
         let place = i64::from(number).saturating_mul(2).saturating_add(4);
@@ -110,51 +110,51 @@ impl<'b, 'a> Table<'b, 'a> {
     }
 
     /// Counts what is kept of a table as work, so that tables that are the same bytes end.
-    pub(crate) fn keep(&self, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn keep(&self, bytes: usize) -> Result<(), ReadError> {
         self.buffer.spend(bytes)
     }
 
-    pub(crate) fn i8(&self, number: u16) -> Result<i8, Fault> {
+    pub(crate) fn i8(&self, number: u16) -> Result<i8, ReadError> {
         let Some(at) = self.field(number)? else { return Ok(0) };
         self.buffer.number(at).map(i8::from_le_bytes)
     }
 
-    pub(crate) fn u16(&self, number: u16) -> Result<u16, Fault> {
+    pub(crate) fn u16(&self, number: u16) -> Result<u16, ReadError> {
         self.field(number)?.map_or(Ok(0), |at| self.buffer.u16(at))
     }
 
-    pub(crate) fn i16(&self, number: u16) -> Result<i16, Fault> {
+    pub(crate) fn i16(&self, number: u16) -> Result<i16, ReadError> {
         let Some(at) = self.field(number)? else { return Ok(0) };
         self.buffer.number(at).map(i16::from_le_bytes)
     }
 
-    pub(crate) fn u32(&self, number: u16) -> Result<u32, Fault> {
+    pub(crate) fn u32(&self, number: u16) -> Result<u32, ReadError> {
         self.field(number)?.map_or(Ok(0), |at| self.buffer.u32(at))
     }
 
     /// Returns a table; nothing if it is absent.
-    pub(crate) fn table(&self, number: u16) -> Result<Option<Self>, Fault> {
+    pub(crate) fn table(&self, number: u16) -> Result<Option<Self>, ReadError> {
         let Some(at) = self.field(number)? else { return Ok(None) };
         Ok(Some(Self { buffer: self.buffer, at: self.buffer.indirect(at)? }))
     }
 
     /// Returns a table that is used, so that it must be there.
-    pub(crate) fn needed_table(&self, number: u16) -> Result<Self, Fault> {
-        self.table(number)?.ok_or(Fault::Absent)
+    pub(crate) fn needed_table(&self, number: u16) -> Result<Self, ReadError> {
+        self.table(number)?.ok_or(ReadError::Absent)
     }
 
     /// Returns a string; nothing if it is absent.
-    pub(crate) fn string(&self, number: u16) -> Result<Option<&'a str>, Fault> {
+    pub(crate) fn string(&self, number: u16) -> Result<Option<&'a str>, ReadError> {
         self.field(number)?.map(|at| self.buffer.string(at)).transpose()
     }
 
     /// Returns a string that is used, so that it must be there.
-    pub(crate) fn needed_string(&self, number: u16) -> Result<&'a str, Fault> {
-        self.string(number)?.ok_or(Fault::Absent)
+    pub(crate) fn needed_string(&self, number: u16) -> Result<&'a str, ReadError> {
+        self.string(number)?.ok_or(ReadError::Absent)
     }
 
     /// Returns a vector, empty if it is absent.
-    pub(crate) fn vector(&self, number: u16) -> Result<Vector<'b, 'a>, Fault> {
+    pub(crate) fn vector(&self, number: u16) -> Result<Vector<'b, 'a>, ReadError> {
         let buffer = self.buffer;
         let Some(at) = self.field(number)? else { return Ok(Vector { buffer, at: 0, length: 0 }) };
         let at = buffer.indirect(at)?;
@@ -162,17 +162,17 @@ impl<'b, 'a> Table<'b, 'a> {
     }
 
     /// Returns true if a vector is there.
-    pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, Fault> {
+    pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, ReadError> {
         self.field(number).map(|field| field.is_some())
     }
 
     /// Returns the bytes of a vector of numbers of `width` bytes, which must be there as a whole.
-    pub(crate) fn needed_numbers(&self, number: u16, width: usize) -> Result<&'a [u8], Fault> {
+    pub(crate) fn needed_numbers(&self, number: u16, width: usize) -> Result<&'a [u8], ReadError> {
         if self.field(number)?.is_none() {
-            return Err(Fault::Absent);
+            return Err(ReadError::Absent);
         }
         let vector = self.vector(number)?;
-        let past_end = Fault::PastEnd { at: vector.at };
+        let past_end = ReadError::PastEnd { at: vector.at };
         let start = usize::try_from(vector.at).map_err(|_| past_end)?;
         let end = (vector.length as usize).checked_mul(width);
         let end = end.and_then(|length| start.checked_add(length)).ok_or(past_end)?;
@@ -195,25 +195,25 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.at.saturating_add(i64::from(index).saturating_mul(width))
     }
 
-    pub(crate) fn table(&self, index: u32) -> Result<Table<'b, 'a>, Fault> {
+    pub(crate) fn table(&self, index: u32) -> Result<Table<'b, 'a>, ReadError> {
         let at = self.buffer.indirect(self.place(index, 4))?;
         Ok(Table { buffer: self.buffer, at })
     }
 
-    pub(crate) fn string(&self, index: u32) -> Result<&'a str, Fault> {
+    pub(crate) fn string(&self, index: u32) -> Result<&'a str, ReadError> {
         self.buffer.string(self.place(index, 4))
     }
 
-    pub(crate) fn u32(&self, index: u32) -> Result<u32, Fault> {
+    pub(crate) fn u32(&self, index: u32) -> Result<u32, ReadError> {
         self.buffer.u32(self.place(index, 4))
     }
 
-    pub(crate) fn i8(&self, index: u32) -> Result<i8, Fault> {
+    pub(crate) fn i8(&self, index: u32) -> Result<i8, ReadError> {
         self.buffer.number(self.place(index, 1)).map(i8::from_le_bytes)
     }
 
     /// Returns all strings, in their order.
-    pub(crate) fn strings(&self) -> Result<Vec<&'a str>, Fault> {
+    pub(crate) fn strings(&self) -> Result<Vec<&'a str>, ReadError> {
         let mut strings = Vec::with_capacity(self.room(4));
         for index in 0..self.length {
             strings.push(self.string(index)?);
@@ -243,7 +243,7 @@ mod tests {
         let buffer = Buffer::new(&bytes);
         let root = buffer.root().unwrap();
         assert_eq!(root.string(0), Ok(Some("ab")));
-        assert_eq!(root.needed_numbers(0, 1), Err(Fault::PastEnd { at: 20 }));
+        assert_eq!(root.needed_numbers(0, 1), Err(ReadError::PastEnd { at: 20 }));
     }
 
     #[test]
@@ -252,6 +252,6 @@ mod tests {
         let buffer = Buffer::new(&bytes);
         let reads = (0..10_000).map_while(|_| buffer.u32(0).ok()).count();
         assert_eq!(reads, 4096 + 64);
-        assert_eq!(buffer.u32(0), Err(Fault::TooMuch));
+        assert_eq!(buffer.u32(0), Err(ReadError::TooMuch));
     }
 }

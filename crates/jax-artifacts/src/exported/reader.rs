@@ -6,7 +6,7 @@ use super::{
     avals::{Aval, Value, read_aval},
     contents::Exported,
     effects, field,
-    flatbuffer::{Buffer, Fault, Table, Vector},
+    flatbuffer::{Buffer, ReadError, Table, Vector},
     profile::ReaderProfile,
     refusal::{Refusal, Result},
     shardings::{self, Mesh, NamedSharding, Sharding},
@@ -40,7 +40,7 @@ pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
 
 /// Returns true if bytes look like a file of `jax.export`: a function's name, a tree, and a module.
 pub(crate) fn is_exported(bytes: &[u8]) -> bool {
-    let looks = || -> std::result::Result<bool, Fault> {
+    let looks = || -> std::result::Result<bool, ReadError> {
         let buffer = Buffer::new(bytes);
         let root = buffer.root()?;
         let module = root.needed_numbers(field::MODULE, 1)?;
@@ -110,9 +110,9 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
     fn at<T>(
         &self,
         place: &'static str,
-        read: impl FnOnce(&Table<'b, 'a>) -> std::result::Result<T, Fault>,
+        read: impl FnOnce(&Table<'b, 'a>) -> std::result::Result<T, ReadError>,
     ) -> Result<T> {
-        read(&self.root).map_err(|fault| Refusal::fault(fault, place))
+        read(&self.root).map_err(|error| Refusal::unreadable(error, place))
     }
 
     fn vector(&self, number: u16, place: &'static str) -> Result<Vector<'b, 'a>> {

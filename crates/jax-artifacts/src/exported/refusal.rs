@@ -1,6 +1,6 @@
 //! Why `jax.export.deserialize` refuses a file.
 
-use super::flatbuffer::Fault;
+use super::flatbuffer::ReadError;
 use crate::{excerpt::excerpt, rule::Rule};
 
 /// Limit on the length of a found text in messages, in bytes.
@@ -31,17 +31,19 @@ impl Refusal {
         Box::new(Self { rule, found, expected: expected.into(), message, place: place.to_owned() })
     }
 
-    /// Returns the result of reading a place, with the refusal that follows from a fault.
-    pub(super) fn at<T>(read: std::result::Result<T, Fault>, place: &str) -> Result<T> {
-        read.map_err(|fault| Self::fault(fault, place))
+    /// Returns the result of reading a place, with the refusal that follows from an error.
+    pub(super) fn at<T>(read: std::result::Result<T, ReadError>, place: &str) -> Result<T> {
+        read.map_err(|error| Self::unreadable(error, place))
     }
 
-    pub(super) fn fault(fault: Fault, place: &str) -> Box<Self> {
-        let (found, expected) = match fault {
-            Fault::PastEnd { at } => (format!("an offset to byte {at}"), "a place inside the file"),
-            Fault::Absent => ("nothing".to_owned(), "the field"),
-            Fault::NotText { at } => (format!("bytes that are no text at byte {at}"), "UTF-8"),
-            Fault::TooMuch => {
+    pub(super) fn unreadable(error: ReadError, place: &str) -> Box<Self> {
+        let (found, expected) = match error {
+            ReadError::PastEnd { at } => {
+                (format!("an offset to byte {at}"), "a place inside the file")
+            }
+            ReadError::Absent => ("nothing".to_owned(), "the field"),
+            ReadError::NotText { at } => (format!("bytes that are no text at byte {at}"), "UTF-8"),
+            ReadError::TooMuch => {
                 let found = "offsets to the same place, over and over".to_owned();
                 (found, "as much as a file of this size holds")
             }

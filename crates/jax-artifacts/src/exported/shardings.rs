@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    flatbuffer::{Fault, Table},
+    flatbuffer::{ReadError, Table},
     profile::ReaderProfile,
     refusal::{Refusal, Result},
 };
@@ -145,7 +145,7 @@ fn add_axes<'s>(text: &mut String, dimensions: impl Iterator<Item = &'s [&'s str
 type Spec<'a> = (Vec<Vec<&'a str>>, Vec<&'a str>, Vec<&'a str>);
 
 /// Returns the axes of each dimension, and the reduced and unreduced ones.
-fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, Fault> {
+fn read_spec<'a>(sharding: Table<'_, 'a>) -> std::result::Result<Spec<'a>, ReadError> {
     let spec = sharding.needed_table(1)?;
     let list = spec.vector(0)?;
     let mut partitions = Vec::new();

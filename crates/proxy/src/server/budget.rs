@@ -272,13 +272,6 @@ impl Permit {
         let shares = self.shares.iter_mut().filter_map(|share| share.split(count)).collect();
         Self { shares, _peer: self._peer.clone() }
     }
-
-    /// Gives back that many of things that are counted one by one.
-    fn give_back(&mut self, count: usize) {
-        for share in &mut self.shares {
-            drop(share.split(count));
-        }
-    }
 }
 
 /// The room of a shard, where it counts.
@@ -388,7 +381,7 @@ impl Reserve {
         if spare > 2 * Self::STEP
             && let Some(held) = &mut self.held
         {
-            held.give_back(spare - Self::STEP);
+            drop(held.split(spare - Self::STEP));
             self.room -= spare - Self::STEP;
         }
     }

@@ -148,7 +148,7 @@ impl<W: Seek> Seek for Quiet<W> {
 
 /// Reason why no entry of an archive may have this name: a reader that trusts names would write it
 /// outside of its folder.
-fn fault(name: &str) -> Option<&'static str> {
+fn objection(name: &str) -> Option<&'static str> {
     // `C:x` is a file on a drive; `w:0` is what TensorFlow calls the first output of `w`.
     let has_drive = name.split_once(':').is_some_and(|(drive, rest)| {
         drive.len() == 1
@@ -178,11 +178,11 @@ impl Target for NpzTarget {
 
     fn check(&self, info: &TensorInfo) -> Result<(), Error> {
         encode_header(info)?;
-        match fault(&info.name) {
+        match objection(&info.name) {
             None => Ok(()),
-            Some(fault) => {
+            Some(objection) => {
                 let reason = format!(
-                    "as the name of a file in an archive, this name {fault}; rename the tensor, or write safetensors"
+                    "as the name of a file in an archive, this name {objection}; rename the tensor, or write safetensors"
                 );
                 Err(Error::refused(&info.name, reason))
             }
@@ -256,11 +256,11 @@ mod tests {
             "a\\b",
             "a\0b",
         ] {
-            assert!(fault(name).is_some(), "{name:?}");
+            assert!(objection(name).is_some(), "{name:?}");
         }
-        assert!(fault(&"a".repeat(1 << 16)).is_some());
+        assert!(objection(&"a".repeat(1 << 16)).is_some());
         for name in ["x", "a/b", "..a/b..", "...", "layer:0", "ab:0", "w:0", "", "a b", ".hidden"] {
-            assert!(fault(name).is_none(), "{name:?}");
+            assert!(objection(name).is_none(), "{name:?}");
         }
     }
 

@@ -104,7 +104,7 @@ fn shape_of(extents: &[u64]) -> Option<Shape> {
     Shape::new(dims?).ok()
 }
 
-/// Faults of a header that the reference implementation takes, and the format forbids.
+/// Errors of a header that the reference implementation takes, and the format forbids.
 fn passed_over(spaces: usize, replaced: &[(String, Entry)]) -> Vec<Refused> {
     let before =
         || format!("the header has {spaces} spaces before its object, which the format forbids");

@@ -47,8 +47,8 @@ impl ShardedSource {
     }
 
     fn of(path: &Path, mut set: ShardSet) -> Result<Self, Error> {
-        if !set.faults.is_empty() {
-            return Err(set.faults.swap_remove(0));
+        if !set.errors.is_empty() {
+            return Err(set.errors.swap_remove(0));
         }
         let sources: Vec<_> = set.files.iter_mut().filter_map(|file| file.source.take()).collect();
         let mut source = Self {

@@ -25,8 +25,8 @@ const LISTED: usize = 5;
 pub struct ShardSet {
     /// The files that the index names, in its order.
     pub files: Vec<ShardFile>,
-    /// Faults that keep the set from being read, the first one first.
-    pub faults: Vec<Error>,
+    /// Errors that keep the set from being read, the first one first.
+    pub errors: Vec<Error>,
     /// Names of tensors that a file has and the index does not name, sorted.
     pub besides: Vec<String>,
     /// The bytes of all tensors, as the index says.
@@ -52,7 +52,7 @@ impl ShardSet {
     ///
     /// # Errors
     /// If the index cannot be read. What is wrong with its files is among the
-    /// [`faults`](Self::faults).
+    /// [`errors`](Self::errors).
     pub fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
         let shown = PathBuf::from(tree.name(path));
         let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
@@ -62,12 +62,12 @@ impl ShardSet {
     /// Opens the files that an index at a path names.
     pub(super) fn of(tree: &dyn Tree, path: &Path, index: &Index) -> Self {
         let shown = PathBuf::from(tree.name(path));
-        let (mut files, mut faults) = (Vec::new(), Vec::new());
+        let (mut files, mut errors) = (Vec::new(), Vec::new());
         for (name, named) in index.files() {
             let file = path.with_file_name(name);
             let source =
                 open::open_shard(tree, &file).map_err(|error| missing(error, &shown, named));
-            let source = source.map_err(|error| faults.push(error)).ok();
+            let source = source.map_err(|error| errors.push(error)).ok();
             files.push(ShardFile { name: name.to_owned(), path: file, named, source });
         }
         let numbers: HashMap<&str, usize> =
@@ -75,7 +75,7 @@ impl ShardSet {
         let place = |(name, file): &(String, String)| Some((name.clone(), *numbers.get(&**file)?));
         let places = index.weights.iter().filter_map(place).collect();
         let mut set =
-            Self { files, faults, besides: Vec::new(), total_size: index.total_size, places };
+            Self { files, errors, besides: Vec::new(), total_size: index.total_size, places };
         set.compare(index, &shown);
         set
     }
@@ -130,13 +130,13 @@ impl ShardSet {
         let corrupt = |what: String, expected| Error::corrupt(shown, KIND, what, expected);
         if !doubled.is_empty() {
             let found = format!("{} in two files: {}", count(doubled.len()), listed(&doubled));
-            self.faults.push(corrupt(found, "each tensor in one file"));
+            self.errors.push(corrupt(found, "each tensor in one file"));
         }
         if !absent.is_empty() {
             let verb = if absent.len() == 1 { "is" } else { "are" };
             let found =
                 format!("{} that {verb} not there: {}", count(absent.len()), listed(&absent));
-            self.faults.push(corrupt(found, "all tensors of the index"));
+            self.errors.push(corrupt(found, "all tensors of the index"));
         }
         self.besides = besides.into_iter().collect();
         self.besides.sort_unstable();

@@ -4,20 +4,20 @@ use std::io;
 
 /// An error in a text, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {fault}")]
+#[error("line {line}, column {column}: {kind}")]
 pub struct TextError {
     /// The line, counted from 1.
     pub line: u64,
     /// The column in bytes, counted from 1.
     pub column: u64,
-    /// The fault at that place.
-    pub fault: TextFault,
+    /// The kind of error at that place.
+    pub kind: TextErrorKind,
 }
 
 /// A violation of the text format, or of the message's description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TextFault {
+pub enum TextErrorKind {
     /// Bytes that are not UTF-8.
     #[error("the text is not UTF-8")]
     Encoding,

@@ -1,19 +1,19 @@
-//! Faults in the bytes of a message.
+//! Errors in the bytes of a message.
 
-/// A fault in the bytes of a message, with its place.
+/// An error in the bytes of a message, with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {at}: {fault}")]
+#[error("byte {at}: {kind}")]
 pub struct WireError {
     /// Position in the file, in bytes.
     pub at: u64,
-    /// The fault.
-    pub fault: WireFault,
+    /// The kind of error.
+    pub kind: WireErrorKind,
 }
 
 /// A violation of the protobuf wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WireFault {
+pub enum WireErrorKind {
     /// A tag that is zero, longer than 5 bytes, or has the field number 0.
     #[error("this is no field tag")]
     Tag,
