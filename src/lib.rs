@@ -40,8 +40,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// No bytes, no peer and no plug-in makes the library panic: what could is an exception with its
-// reason.
+// Bytes, peers and plug-ins must not make the library panic; each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(
@@ -64,12 +63,12 @@ mod wire;
 pub use serdes_abi::ErrorKind;
 pub use serdes_stablehlo as stablehlo;
 
-/// Declares the lines of the crate's own `versions.toml`: a type a line, which is a
-/// [`Line`](version::Line), and `REGISTRY` with everything that the file says.
+/// Declares the lines of the crate's own `versions.toml`: one type per line, which implements
+/// [`Line`](version::Line), and `REGISTRY` with the whole content of the file.
 ///
 /// The crate's `build.rs` calls `serdes_version_registry::build("versions.toml")`, which checks
-/// every rule of the file; its documentation has the form of the file. `examples/downstream` is a
-/// whole crate of this kind.
+/// every rule of the file; its documentation describes the file's format. `examples/downstream` is
+/// a complete crate of this kind.
 #[macro_export]
 macro_rules! lines {
     () => {

@@ -1,5 +1,5 @@
 //! Protobuf bytes without generated messages: the crate `serdes-wire`.
 //!
-//! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
+//! The module knows numbers, fields and bytes. It does not depend on messages, versions or devices.
 
 pub(crate) use serdes_wire::*;

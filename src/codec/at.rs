@@ -1,4 +1,4 @@
-//! Versions for `serde`, which has no place for them among its arguments.
+//! Writes `serde` forms at a requested version, which `serde` itself cannot pass as an argument.
 
 use std::cell::Cell;
 
@@ -8,12 +8,12 @@ use super::ToProto;
 use crate::version::{AnyVersionAccessor, DefaultVersionAccessor, Ifrt, SerDesVersion};
 
 thread_local! {
-    /// The number that a value is being written at.
+    /// The version number at which the current thread is writing a value.
     static REQUESTED: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
-/// Returns the version at which types are written that are kept as messages: the one around them,
-/// else the default.
+/// Returns the version at which types that are kept as messages are written: the version of the
+/// enclosing [`At`], else the default.
 #[track_caller]
 pub(crate) fn requested() -> SerDesVersion {
     let number = REQUESTED.get().and_then(|number| AnyVersionAccessor::<Ifrt>::get(number).ok());
@@ -23,11 +23,12 @@ pub(crate) fn requested() -> SerDesVersion {
     }
 }
 
-/// A value whose `serde` form builds of a version read.
+/// A value whose `serde` form is readable by builds of a given version.
 ///
-/// By itself the `serde` form of a value is the one of the default version: what is only kept as a
-/// message (options, versions and metadata of programs) is written at the current version, and a
-/// feature that came later is no error. What a build of another day is to read goes through this.
+/// Without this wrapper, the `serde` form of a value is written at the default version. Types that
+/// are kept as a message (options, versions and metadata of programs) are then written at the
+/// current version, and a feature that came later is not an error. Use the wrapper for data that a
+/// build of another day reads.
 ///
 /// ```
 /// use serdes::codec::At;
@@ -51,7 +52,7 @@ pub struct At<'v, T> {
 }
 
 impl<'v, T> At<'v, T> {
-    /// Pairs `value` for readers of `version`.
+    /// Creates the form of `value` for readers of `version`.
     pub const fn new(version: SerDesVersion, value: &'v T) -> Self {
         Self { version, value }
     }
@@ -59,7 +60,7 @@ impl<'v, T> At<'v, T> {
 
 impl<T: Serialize + ToProto> Serialize for At<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// Puts the version around this one back, also if writing panics.
+        /// Restores the previous version on drop, also if writing panics.
         struct Around(Option<i32>);
         impl Drop for Around {
             fn drop(&mut self) {

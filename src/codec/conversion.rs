@@ -1,6 +1,6 @@
-//! The two traits between values and messages, and the bytes of messages.
+//! The two traits that convert between values and messages, and the encoding of messages.
 //!
-//! It knows versions and messages. It must never know which types there are.
+//! The module knows versions and messages. It does not depend on any concrete type.
 
 use bytes::Bytes;
 use prost::Message;
@@ -10,8 +10,8 @@ use crate::version::{AnyVersionAccessor, Ifrt, Line, Version};
 
 /// A value that can be written as a message at a version of the line `L`.
 ///
-/// There is no default for the version: code that writes a nested value hands on the version that
-/// was asked of it.
+/// The version has no default: code that writes a nested value passes on the version that it was
+/// asked for.
 ///
 /// ```
 /// use serdes::codec::{EncodeError, Formats, ToProto};
@@ -53,11 +53,11 @@ pub trait ToProto<L: Line = Ifrt> {
     /// ones by type.
     fn to_proto(&self, version: Version<L>) -> Result<Self::Proto, EncodeError>;
 
-    /// Checks that [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate answer
-    /// without serializing.
+    /// Checks that [`to_proto`](Self::to_proto) succeeds at `version`. Types of this crate check
+    /// this without serializing.
     ///
     /// # Errors
-    /// The error that `to_proto` would return: it names the feature that blocks.
+    /// The error that `to_proto` would return: it names the feature that cannot be expressed.
     fn can_serialize_at(&self, version: Version<L>) -> Result<(), EncodeError> {
         self.to_proto(version).map(drop)
     }
@@ -92,7 +92,7 @@ pub trait ToProto<L: Line = Ifrt> {
     }
 }
 
-/// A value that can be read from a message, which says its own version.
+/// A value that can be read from a message, which records its own version.
 pub trait FromProto: Sized {
     /// The message.
     type Proto;
@@ -106,8 +106,8 @@ pub trait FromProto: Sized {
     /// [`DecodeError`], in this order: options, recorded version, nested fields.
     fn from_proto(proto: &Self::Proto, options: &DeserializeOptions) -> Result<Self, DecodeError>;
 
-    /// Returns the value of a message that is no longer needed; types that can take its memory over
-    /// do.
+    /// Returns the value of a message that is no longer needed. Types that can take over its memory
+    /// do so.
     ///
     /// # Errors
     /// As [`from_proto`](Self::from_proto).
@@ -118,7 +118,7 @@ pub trait FromProto: Sized {
         Self::from_proto(&proto, options)
     }
 
-    /// Fails if `options` lacks what the type needs; asked before the bytes are looked at.
+    /// Fails if `options` lacks something that the type needs. Called before the bytes are read.
     ///
     /// # Errors
     /// [`DecodeError::MissingOption`].

@@ -5,7 +5,7 @@ use super::{ErrorKind, Status, StatusCode};
 /// An error of serializing a value.
 ///
 /// Variants are split by the side that is at fault; [`code`](Self::code) gives the status that
-/// upstream answers in the same case.
+/// upstream returns in the same case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -17,7 +17,7 @@ pub enum EncodeError {
     UnsupportedAtVersion {
         /// The type that was to be written.
         type_name: &'static str,
-        /// The feature that blocks it.
+        /// The feature that the version cannot express.
         feature: String,
         /// The title of the line of versions, as in "IFRT SerDes".
         line: &'static str,
@@ -26,7 +26,7 @@ pub enum EncodeError {
         /// The first version that has the feature.
         first: i32,
     },
-    /// The value holds something that no version of the format carries.
+    /// The value holds something that no version of the format can carry.
     #[error("serialization of {type_name}: no version carries {feature}; {remedy}")]
     #[non_exhaustive]
     NotSerializable {
@@ -55,7 +55,7 @@ pub enum EncodeError {
         /// The problem: found and expected.
         message: String,
     },
-    /// Parts of the value that belong together do not.
+    /// Parts of the value that belong together contradict each other.
     #[error("serialization of {type_name}: {message}")]
     #[non_exhaustive]
     Inconsistent {
@@ -106,7 +106,7 @@ impl EncodeError {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::UnsupportedAtVersion { .. } | Self::NotSerializable { .. } => {
@@ -118,7 +118,7 @@ impl EncodeError {
         }
     }
 
-    /// Returns the status code that upstream answers in this case.
+    /// Returns the status code that upstream returns in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::UnsupportedAtVersion { .. } => StatusCode::FailedPrecondition,
@@ -138,7 +138,7 @@ impl EncodeError {
     }
 }
 
-/// The version of one line that was asked for holds no values of another one.
+/// A line that embeds no versions of another line cannot write that line's values.
 impl From<crate::version::NotEmbedded> for EncodeError {
     fn from(error: crate::version::NotEmbedded) -> Self {
         Self::UnsupportedAtVersion {
@@ -153,7 +153,8 @@ impl From<crate::version::NotEmbedded> for EncodeError {
 
 /// An error of reading a value from bytes.
 ///
-/// Too new is never reported as corrupt, nor the other way round: see [`kind`](Self::kind).
+/// Data that is too new is never reported as corrupt, or corrupt data as too new: see
+/// [`kind`](Self::kind).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -172,7 +173,7 @@ pub enum DecodeError {
         /// The newest number that this build reads.
         newest: i32,
     },
-    /// The recorded version was removed from this build, or no request from the line's minimum on
+    /// The recorded version was removed from this build, or no request since the line's minimum
     /// records it.
     #[error(
         "deserialization of {type_name}: the data records {line} version {found}, this build reads from {minimum} on; read it with an older build and write it again"
@@ -223,7 +224,7 @@ pub enum DecodeError {
         /// The problem: found and expected.
         message: String,
     },
-    /// A field holds a number that no build up to this one gives a meaning.
+    /// A field holds a number that has no meaning in this or any older build.
     #[error(
         "deserialization of {type_name}: the {field} is {found}, which this build does not know; newer builds may have added it: upgrade this build, or have the producer write an older version"
     )]
@@ -236,7 +237,7 @@ pub enum DecodeError {
         /// The number found.
         found: i64,
     },
-    /// Parts of the message that belong together do not.
+    /// Parts of the message that belong together contradict each other.
     #[error("deserialization of {type_name}: {message}")]
     #[non_exhaustive]
     Inconsistent {
@@ -254,7 +255,7 @@ pub enum DecodeError {
         /// The type name found.
         found: String,
     },
-    /// The data holds another type than was asked for.
+    /// The data holds a different type than the caller asked for.
     #[error("deserialization: expected a {expected}, found a {found}")]
     #[non_exhaustive]
     WrongType {
@@ -274,7 +275,7 @@ pub enum DecodeError {
         /// The option type that it needs.
         required: &'static str,
     },
-    /// A device of the data does not exist here.
+    /// A device in the data does not exist here.
     #[error(
         "deserialization: no device has the id {id}; read with a device look-up that covers the devices of the producer"
     )]
@@ -282,7 +283,7 @@ pub enum DecodeError {
     UnknownDevice {
         /// The id in the data.
         id: i32,
-        /// INVALID_ARGUMENT or NOT_FOUND, depending on who looks up.
+        /// INVALID_ARGUMENT or NOT_FOUND, depending on the device look-up.
         code: StatusCode,
     },
     /// The data is larger or nests deeper than allowed.
@@ -331,18 +332,18 @@ impl DecodeError {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
-    /// Returns the error that no type of the name `found` is known.
+    /// Returns the error that no type named `found` is known.
     pub fn unknown_type_name(found: impl Into<String>) -> Self {
         Self::UnknownTypeName { found: found.into() }
     }
 
-    /// Returns the error that a type was asked for that the data does not hold.
+    /// Returns the error that the data does not hold the requested type.
     pub fn wrong_type(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::WrongType { expected: expected.into(), found: found.into() }
     }
 
-    /// Returns the error that no device has this id; `code` is INVALID_ARGUMENT of a client that
-    /// owns devices, NOT_FOUND of a proxy's.
+    /// Returns the error that no device has this id; `code` is INVALID_ARGUMENT for a client that
+    /// owns devices, and NOT_FOUND for a proxy.
     pub const fn unknown_device(id: i32, code: StatusCode) -> Self {
         Self::UnknownDevice { id, code }
     }
@@ -357,7 +358,7 @@ impl DecodeError {
         Self::LimitExceeded { type_name, what, found, limit }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TooNew { .. } | Self::UnknownValue { .. } => ErrorKind::TooNew,
@@ -375,7 +376,7 @@ impl DecodeError {
         }
     }
 
-    /// Returns the status code that upstream answers in this case.
+    /// Returns the status code that upstream returns in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::TooNew { .. } | Self::TooOld { .. } | Self::UnknownFormat { .. } => {
@@ -430,7 +431,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::DuplicateType { .. } | Self::DuplicateName { .. } => ErrorKind::InvalidInput,

@@ -1,8 +1,8 @@
-//! The fields of a message as their types: numbers, text, lists, and what is nested.
+//! Reads the fields of a message as typed values: numbers, text, lists and nested messages.
 //!
-//! Everything that protobuf allows for a field is read: lists packed or not and in several pieces,
-//! messages in several pieces, which are merged, and of other values the last one. Unknown fields
-//! are skipped. Must never know what a message means.
+//! All encodings that protobuf allows are read: lists may be packed or not and come in several
+//! pieces, pieces of a message are merged, and of any other field the last value counts. Unknown
+//! fields are skipped. The module does not depend on the meaning of a message.
 
 use std::{borrow::Cow, fmt};
 
@@ -13,7 +13,7 @@ use crate::wire::{
     varint,
 };
 
-/// The fields of a message one after the other.
+/// An iterator over the fields of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a> {
     type_name: &'static str,
@@ -27,8 +27,8 @@ impl<'a> Fields<'a> {
         Self { type_name, reader: WireReader::new(Dialect::Prost, message) }
     }
 
-    /// The next field, as its number and its value; `None` at the end.
-    // Always inlined: a field that is handed on through memory waits for its own stores, which took
+    /// Returns the number and the value of the next field, or `None` at the end.
+    // Always inlined: a field that is passed through memory waits for its own stores, which took
     // more time than reading it.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, DecodeError> {
@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
         DecodeError::malformed(self.type_name, error.to_string())
     }
 
-    /// Returns the content of the next field if that is `number` and short; see
+    /// Returns the content of the next field if its number is `number` and it is short; see
     /// [`WireReader::take_short`].
     #[inline]
     pub(crate) fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The value of a field, whose type is known to the caller.
+/// The value of a field. The caller knows its type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value<'a> {
     type_name: &'static str,
@@ -96,7 +96,7 @@ impl<'a> Value<'a> {
         Err(DecodeError::malformed(self.type_name, format!("field {number}: {detail}")))
     }
 
-    /// Bytes, or a nested message.
+    /// Returns the content of a bytes field, or of a nested message.
     #[inline]
     pub(crate) fn bytes(self) -> Result<&'a [u8], DecodeError> {
         match self.value {
@@ -105,7 +105,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Text.
+    /// Returns the text.
     #[inline]
     pub(crate) fn text(self) -> Result<&'a str, DecodeError> {
         match std::str::from_utf8(self.bytes()?) {
@@ -123,19 +123,19 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns a number that is written as a varint, of which a shorter type takes the low bits.
+    /// Returns a number that is written as a varint; a shorter type takes its low bits.
     #[inline]
     pub(crate) fn number<T: PackedNumber>(self) -> Result<T, DecodeError> {
         self.varint().map(T::from_bits)
     }
 
-    /// Returns a truth.
+    /// Returns a boolean.
     #[inline]
     pub(crate) fn truth(self) -> Result<bool, DecodeError> {
         self.varint().map(|bits| bits != 0)
     }
 
-    /// Returns the bits of a fixed number of 8 bytes.
+    /// Returns the bits of a fixed-width number of 8 bytes.
     #[inline]
     pub(crate) fn fixed64(self) -> Result<u64, DecodeError> {
         match self.value {
@@ -144,7 +144,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the bits of a fixed number of 4 bytes.
+    /// Returns the bits of a fixed-width number of 4 bytes.
     #[inline]
     pub(crate) fn fixed32(self) -> Result<u32, DecodeError> {
         match self.value {
@@ -153,7 +153,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns one more number of a list, or a packed piece of it: for lists of a few numbers.
+    /// Passes one number of a list, or each number of a packed piece, to `push`; for short lists.
     #[inline]
     pub(crate) fn few<T: PackedNumber>(self, mut push: impl FnMut(T)) -> Result<(), DecodeError> {
         let FieldValue::Bytes(mut packed) = self.value else {
@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// Like [`few`](Self::few), for lists that may be long.
+    /// Like [`few`](Self::few), for lists that may be long: appends to `list`.
     #[inline]
     pub(crate) fn many<T: PackedNumber>(self, list: &mut Vec<T>) -> Result<(), DecodeError> {
         match self.value {
@@ -180,7 +180,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns one more number of a list of fixed numbers of 8 bytes, or a packed piece of it.
+    /// Appends one fixed-width number of 8 bytes, or a packed piece of a list of them.
     #[inline]
     pub(crate) fn many_fixed64(self, list: &mut Vec<i64>) -> Result<(), DecodeError> {
         let FieldValue::Bytes(packed) = self.value else {
@@ -195,7 +195,7 @@ impl<'a> Value<'a> {
         Ok(())
     }
 
-    /// Returns a packed list, as its bytes; `None` for a single number of one.
+    /// Returns the bytes of a packed list, or `None` for a single number that is not packed.
     #[inline]
     pub(crate) const fn packed(self) -> Option<&'a [u8]> {
         match self.value {
@@ -204,7 +204,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns one more number of a list, or a packed piece of it, without looking at the numbers.
+    /// Adds one number of a list, or a packed piece of it, to `list` without reading the numbers.
     #[inline]
     pub(crate) fn piece_of(self, list: &mut Joined<'a>) -> Result<(), DecodeError> {
         match self.value {
@@ -215,15 +215,15 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The content of a nested message, or a packed list, that may be given in several pieces.
+/// The content of a nested message or a packed list that may come in several pieces.
 ///
-/// Protobuf merges messages and continues lists, both of which are what their bytes are one after
-/// the other.
+/// Protobuf merges messages and continues lists; in both cases the result is the concatenation of
+/// the pieces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joined<'a>(Option<Cow<'a, [u8]>>);
 
 impl<'a> Joined<'a> {
-    /// Adds a piece.
+    /// Appends a piece.
     #[inline]
     pub(crate) fn add(&mut self, piece: &'a [u8]) {
         match &mut self.0 {
@@ -232,19 +232,19 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Adds a number of a list that is not packed.
+    /// Appends a number of a list that is not packed.
     #[cold]
     fn add_varint(&mut self, bits: u64) {
         varint::push(self.0.get_or_insert_default().to_mut(), bits);
     }
 
-    /// Returns the content; empty if it was not given, as protobuf reads it.
+    /// Returns the content; it is empty if no piece was present, as protobuf reads it.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.given().unwrap_or_default()
     }
 
-    /// Returns the content, if it was given.
+    /// Returns the content, or `None` if no piece was present.
     #[inline]
     pub(crate) fn given(&self) -> Option<&[u8]> {
         self.0.as_deref()

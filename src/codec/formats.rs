@@ -1,4 +1,5 @@
-//! The formats of a type: which number data records at which request, and which numbers are read.
+//! The formats of a type: the number that data records for each request, and the numbers that are
+//! read.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,12 +12,12 @@ use std::{fmt, marker::PhantomData};
 use super::{DecodeError, EncodeError};
 use crate::version::{Ifrt, Line, Version, VersionRange, is_same};
 
-/// The formats of one type on the line `L`: which number data records at which request, and which
-/// numbers are read.
+/// The formats of one type on the line `L`: the number that data records for each request, and the
+/// numbers that are read.
 ///
-/// One global number is shared by all types; each type has its own, smaller set of formats. What a
-/// writer records is the format's own number, never the requested one (seed 001, "Adding a New
-/// Format"). They are what versions.toml says: see [`of`](Self::of).
+/// All types share one global number; each type has its own, smaller set of formats. A writer
+/// records the number of the format, never the requested one (seed 001, "Adding a New Format"). The
+/// formats come from versions.toml: see [`of`](Self::of).
 ///
 /// ```
 /// use serdes::codec::Formats;
@@ -32,7 +33,7 @@ use crate::version::{Ifrt, Line, Version, VersionRange, is_same};
 #[derive(Clone, Copy, Debug)]
 pub struct Formats<L: Line = Ifrt> {
     type_name: &'static str,
-    /// Ascending requests, each of which is granted the format of the same place in `recorded`.
+    /// Requests in ascending order; each is granted the format at the same index of `recorded`.
     granted: &'static [i32],
     recorded: &'static [i32],
     read: &'static [i32],
@@ -43,8 +44,8 @@ pub struct Formats<L: Line = Ifrt> {
 }
 
 impl<L: Line> Formats<L> {
-    /// Returns the formats of the type of this name, by the entries of the line's versions.toml
-    /// that name it.
+    /// Returns the formats of the named type, as the entries of the line's versions.toml declare
+    /// them.
     ///
     /// In a constant, a type that no entry names does not compile:
     ///
@@ -76,8 +77,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml names this type under `formats`")
     }
 
-    /// Creates the formats `numbers` (ascending) of `type_name`, each granted from its own number
-    /// on: for lines that are not generated from a versions.toml.
+    /// Creates the formats `numbers` (ascending) of `type_name`, each granted from the request of
+    /// its own number. For lines that are not generated from a versions.toml.
     pub const fn new(type_name: &'static str, numbers: &'static [i32]) -> Self {
         Self {
             type_name,
@@ -91,15 +92,15 @@ impl<L: Line> Formats<L> {
         }
     }
 
-    /// Returns the same formats for a type whose upstream reader only checks an upper bound, so
-    /// that a negative number is read as the oldest format.
+    /// Accepts negative recorded numbers as the oldest format, for a type whose upstream reader
+    /// only checks an upper bound.
     pub const fn negative_passes(mut self) -> Self {
         self.negative_passes = true;
         self
     }
 
-    /// Returns the same formats for a type that is written in an older format at every version
-    /// where that can say all, so that no minimum makes the older one too old.
+    /// Keeps older formats readable for a type that is written in an older format at every version
+    /// where that can express the value, so that no minimum makes the older format too old.
     pub const fn older_where_it_will_do(mut self) -> Self {
         self.older_where_it_will_do = true;
         self
@@ -115,8 +116,8 @@ impl<L: Line> Formats<L> {
         self.read
     }
 
-    /// `number`, if the type has a format of it: what code that writes the format calls it by. In a
-    /// constant, a number that versions.toml does not list does not compile.
+    /// Returns `number` if the type has a format of this number; code that writes the format names
+    /// it this way. In a constant, a number that versions.toml does not list does not compile.
     ///
     /// # Panics
     ///
@@ -132,7 +133,7 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml gives the type a format of this number")
     }
 
-    /// Returns the first request that is granted the feature of this name, which came without a
+    /// Returns the first request that is granted the named feature, which was added without a
     /// format of its own. In a constant, a feature that versions.toml does not list does not
     /// compile.
     ///
@@ -150,8 +151,8 @@ impl<L: Line> Formats<L> {
         panic!("no entry of the line's versions.toml lists this feature of the type")
     }
 
-    /// Returns the number to record at the requested version: that of the newest format that it is
-    /// granted.
+    /// Returns the number to record at the requested version: the number of the newest format that
+    /// the version is granted.
     ///
     /// # Errors
     /// [`EncodeError::UnsupportedAtVersion`] if the type's first format is granted to newer
@@ -160,7 +161,7 @@ impl<L: Line> Formats<L> {
         self.for_request_of("this type", requested)
     }
 
-    /// Returns the same, with words for the value where the request is too old for it.
+    /// Like [`for_request`](Self::for_request), with a description of the value for the error.
     ///
     /// # Errors
     /// As [`for_request`](Self::for_request).
@@ -182,7 +183,8 @@ impl<L: Line> Formats<L> {
         })
     }
 
-    /// Asked for every message, so that it is a loop and not a chain of iterators, which are calls.
+    /// Written as a loop because it runs for every message, and a chain of iterators compiles to
+    /// calls.
     #[inline]
     fn recorded_at(self, request: i32) -> Option<i32> {
         let mut formats = self.granted.len();
@@ -195,22 +197,22 @@ impl<L: Line> Formats<L> {
         None
     }
 
-    /// Returns the oldest number that is read: that which a request for the line's minimum records.
-    /// `None` for a type without formats.
+    /// Returns the oldest number that is read: the one that a request for the line's minimum
+    /// records. `None` for a type without formats.
     pub fn oldest(self) -> Option<i32> {
         if self.older_where_it_will_do {
             return self.read.first().copied();
         }
-        // Of a type that came later all formats are newer than the minimum.
+        // All formats of a type that was added after the minimum are newer than the minimum.
         self.recorded_at(L::MINIMUM).or_else(|| self.recorded.iter().min().copied())
     }
 
-    /// Returns the format to read data with that records `found`.
+    /// Returns the format with which data that records `found` is read.
     ///
     /// # Errors
     /// Too new if `found` is above the newest version of this build; too old if it was removed, or
-    /// if no request from the line's minimum on records it; unknown if it is a version for which
-    /// this type has no format.
+    /// if no request since the line's minimum records it; unknown if it is a version for which this
+    /// type has no format.
     #[inline]
     pub fn check_recorded(self, found: i32) -> Result<i32, DecodeError> {
         // The only format of a type is never too old.

@@ -4,22 +4,22 @@
 //! Rules that all types follow (seed 001):
 //!
 //! - The version to write is an argument of every call, without a default, and is handed on
-//!   **unchanged** to nested calls. What a message records is the number of its own format: the
-//!   newest that is not newer than the request.
-//! - A reader takes the version from each message, for each nested message anew.
+//!   **unchanged** to nested calls. A message records the number of its own format: the newest that
+//!   is not newer than the request.
+//! - A reader takes the version from each message, including each nested message.
 //! - A feature that the requested version cannot express is an error that names the feature and the
-//!   first version that has it. Nothing is dropped in silence.
-//! - A recorded number above the newest is *too new*; one that no request from the line's minimum
-//!   on records is *too old*; one in the supported range without a format is *corrupt*.
-//! - Which formats a type has, and from which request on, stands in versions.toml alone:
-//!   [`Formats::of`].
-//! - What serializes without being told a version (`serde`) takes it from the [default
+//!   first version that has it. Nothing is dropped silently.
+//! - A recorded number above the newest is *too new*; one that no request since the line's minimum
+//!   records is *too old*; one in the supported range without a format is *corrupt*.
+//! - The formats of a type, and the first request that gets each, are declared in versions.toml
+//!   only: [`Formats::of`].
+//! - Serializers that take no version (`serde`) use the one of the [default
 //!   accessor](crate::version::DefaultVersionAccessor), so that the testing switch finds it.
 //!   `codec::At` gives the `serde` form for builds of another day; `codec::testing` (feature
-//!   `testing`) proves that a version reaches everything inside of a value.
+//!   `testing`) proves that a version reaches everything inside a value.
 //!
-//! The module knows versions, messages and bytes. It must never know a data type of IFRT, a device
-//! or a file.
+//! The module knows versions, messages and bytes. It does not depend on data types of IFRT, devices
+//! or files.
 
 #[cfg(feature = "serde")]
 pub(crate) mod at;

@@ -9,21 +9,21 @@ use std::{
 use super::DecodeError;
 use crate::version::{Ifrt, Line, Version};
 
-/// The amount of validation of a value's meaning on reading.
+/// The amount of validation that a reader applies to the meaning of a value.
 ///
 /// Upstream reads shardings without checking that they make sense, and finds out when it uses them.
 /// Both modes return errors where upstream would end the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Validation {
-    /// As lenient as upstream: what upstream reads is read.
+    /// As lenient as upstream: everything that upstream reads is read.
     #[default]
     Parity,
-    /// Everything that can be checked is checked: nothing is dropped in silence, and values obey
-    /// the rules of their constructors.
+    /// Everything that can be checked is checked: nothing is dropped silently, and values obey the
+    /// rules of their constructors.
     Strict,
 }
 
-/// Values of different types, found by their type.
+/// Values of different types, looked up by type.
 #[derive(Clone, Default)]
 struct Extensions(Vec<(TypeId, &'static str, Arc<dyn Any + Send + Sync>)>);
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Extensions {
     }
 }
 
-/// The options of a writer. There is no default: the version is always said.
+/// The options of a writer. There is no default: the caller always states the version.
 #[derive(Clone, Debug)]
 pub struct SerializeOptions<L: Line = Ifrt> {
     version: Version<L>,
@@ -55,7 +55,7 @@ pub struct SerializeOptions<L: Line = Ifrt> {
 }
 
 impl<L: Line> SerializeOptions<L> {
-    /// Options that request this version, for the value and for everything nested in it.
+    /// Creates options that request this version, for the value and everything nested in it.
     pub fn new(version: Version<L>) -> Self {
         Self { version, extensions: Extensions::default() }
     }
@@ -65,8 +65,8 @@ impl<L: Line> SerializeOptions<L> {
         self.version
     }
 
-    /// Returns the same options with a value for those SerDes that look for one of this type, such
-    /// as the version of another line.
+    /// Adds a value for each SerDes that looks for one of this type, such as the version of another
+    /// line.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);
@@ -81,7 +81,7 @@ impl<L: Line> SerializeOptions<L> {
 
 /// The options of a reader: its strictness, and the options that some types need.
 ///
-/// Each nested value says its own version, so that there is none here.
+/// Each nested value records its own version, so the options have none.
 #[derive(Clone, Debug)]
 pub struct DeserializeOptions {
     validation: Validation,
@@ -102,23 +102,21 @@ impl DeserializeOptions {
         }
     }
 
-    /// Returns the same options with this validation.
+    /// Sets the amount of validation.
     #[must_use]
     pub fn with_validation(mut self, validation: Validation) -> Self {
         self.validation = validation;
         self
     }
 
-    /// Returns the same options with another limit for the size of a message, in bytes. Protobuf's
-    /// own limit stays.
+    /// Sets the limit for the size of a message, in bytes. Protobuf's own limit remains.
     #[must_use]
     pub fn with_maximum_bytes(mut self, maximum_bytes: u64) -> Self {
         self.maximum_bytes = maximum_bytes.min(Self::MAXIMUM_MESSAGE_BYTES);
         self
     }
 
-    /// Returns the same options with a value for the types that need one of this type, such as a
-    /// device look-up.
+    /// Adds a value for the types that need one of this type, such as a device look-up.
     #[must_use]
     pub fn with<T: Any + Send + Sync>(mut self, option: T) -> Self {
         self.extensions.insert(option);

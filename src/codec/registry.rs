@@ -1,4 +1,4 @@
-//! Serializers by the type of a value and by its name in the data.
+//! A registry of serializers, by the type of a value and by its name in the data.
 
 use std::{
     any::{Any, TypeId, type_name},
@@ -19,7 +19,7 @@ use crate::version::{Ifrt, Line};
 
 /// Serializes and deserializes the values of one type.
 ///
-/// It is called without a lock, from any thread.
+/// The registry calls it from any thread, without holding a lock.
 pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
     /// The type.
     type Value: Any + Send + Sync;
@@ -27,11 +27,11 @@ pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
     /// Returns the name of the type in the data.
     fn type_name(&self) -> &str;
 
-    /// Returns the data of `value`. The version in `options` is to be handed on to nested calls
-    /// unchanged.
+    /// Returns the data of `value`. Implementations pass the version in `options` on to nested
+    /// calls unchanged.
     ///
     /// # Errors
-    /// An error is passed on unchanged, and nothing is written.
+    /// The registry passes an error on unchanged, and writes nothing.
     fn serialize(
         &self,
         value: &Self::Value,
@@ -41,7 +41,7 @@ pub trait SerDes<L: Line = Ifrt>: Send + Sync + 'static {
     /// Returns the value of `data`.
     ///
     /// # Errors
-    /// An error is passed on unchanged.
+    /// The registry passes an error on unchanged.
     fn deserialize(
         &self,
         data: &Bytes,
@@ -92,14 +92,14 @@ where
     }
 }
 
-/// A value whose type is found out at run time.
+/// A value whose type is known at run time only.
 pub type AnyValue = Box<dyn Any + Send + Sync>;
 
-/// A [`SerDes`] behind its type.
+/// A [`SerDes`] with its value type erased.
 trait Erased<L: Line>: Send + Sync {
     fn type_name(&self) -> &str;
     fn rust_type(&self) -> &'static str;
-    /// `None` if `value` is of another type.
+    /// Returns `None` if `value` is of another type.
     fn serialize(
         &self,
         value: &dyn Any,
@@ -143,10 +143,10 @@ struct Tables<L: Line> {
     by_name: HashMap<String, Arc<dyn Erased<L>>>,
 }
 
-/// Finds the SerDes of a value by its Rust type, and the SerDes of data by its type name.
+/// A registry of [`SerDes`], by the Rust type of a value and by the type name in the data.
 ///
 /// Entries live as long as the registry; the look-up is by the exact type. The lock is held for
-/// look-up and insertion only, so that a SerDes may use the registry it is in.
+/// look-ups and insertions only, so a SerDes may use the registry that it is in.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -189,8 +189,8 @@ impl<L: Line> SerDesRegistry<L> {
         Self { tables: RwLock::new(Tables { by_type: HashMap::new(), by_name: HashMap::new() }) }
     }
 
-    // No code runs under the lock that could leave the tables half changed, so that a poisoned lock
-    // is as good as any.
+    // No code that could leave the tables half changed runs under the lock, so a poisoned lock is
+    // safe to use.
     fn read(&self) -> RwLockReadGuard<'_, Tables<L>> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,14 +201,13 @@ impl<L: Line> SerDesRegistry<L> {
 
     /// Adds a SerDes under its type and its type name.
     ///
-    /// # Errors
-    /// [`RegistryError`] if the type or the name is registered already; the registry is then as
-    /// before.
+    /// # Errors [`RegistryError`] if the type or the name is registered already; the registry is
+    /// then unchanged.
     pub fn register<S: SerDes<L>>(&self, serdes: S) -> Result<(), RegistryError> {
         self.insert(TypeId::of::<S::Value>(), Arc::new(serdes))
     }
 
-    // Not generic, so that it is compiled once and not for every type.
+    // Not generic, so that it is compiled once and not once per type.
     fn insert(&self, rust_type: TypeId, serdes: Arc<dyn Erased<L>>) -> Result<(), RegistryError> {
         let name = serdes.type_name().to_owned();
         let mut tables = self.write();
@@ -242,7 +241,7 @@ impl<L: Line> SerDesRegistry<L> {
     /// Serializes `value` with the SerDes of its type.
     ///
     /// # Errors
-    /// [`EncodeError::MissingSerDes`] if the type is not registered; else what its SerDes answers.
+    /// [`EncodeError::MissingSerDes`] if the type is not registered; else the error of its SerDes.
     pub fn serialize<T: Any>(
         &self,
         value: &T,
@@ -251,10 +250,10 @@ impl<L: Line> SerDesRegistry<L> {
         self.find_and_serialize(value, type_name::<T>(), options)
     }
 
-    /// Serializes a value whose type is found out at run time.
+    /// Serializes a value whose type is known at run time only.
     ///
     /// # Errors
-    /// As [`serialize`](Self::serialize); the type cannot be named then.
+    /// As [`serialize`](Self::serialize); the error cannot name the type.
     pub fn serialize_any(
         &self,
         value: &dyn Any,
@@ -280,7 +279,7 @@ impl<L: Line> SerDesRegistry<L> {
     ///
     /// # Errors
     /// [`DecodeError::UnknownTypeName`] if the name is not registered, [`DecodeError::WrongType`]
-    /// if it is the name of another type; else what the SerDes answers.
+    /// if it is the name of another type; else the error of the SerDes.
     pub fn deserialize<T: Any>(
         &self,
         serialized: &Serialized,
@@ -297,7 +296,7 @@ impl<L: Line> SerDesRegistry<L> {
         }
     }
 
-    /// Deserializes data as whatever its type name says.
+    /// Deserializes data as the type that its type name says.
     ///
     /// # Errors
     /// As [`deserialize`](Self::deserialize).

@@ -1,12 +1,12 @@
 //! Implementations of `serde` that several types share, as macros. `no_serde_forms.rs` has the same
 //! macros for builds without the feature.
 
-/// Returns the digits of the bytes.
+/// Returns the bytes as hexadecimal digits.
 pub(crate) fn to_text(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes of the digits; `None` if the text is something else.
+/// Returns the bytes of hexadecimal digits, or `None` if the text is anything else.
 pub(crate) fn from_text(text: &str) -> Option<Vec<u8>> {
     let digit = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
     let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
@@ -16,12 +16,12 @@ pub(crate) fn from_text(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// `Serialize` and `Deserialize` for a type that is kept as a message: `$to` gives its bytes,
-/// `$from` reads them with all checks. What has versions is written at
+/// Implements `Serialize` and `Deserialize` for a type that is kept as a message: `$to` gives its
+/// bytes, `$from` reads them with all checks. A type with versions is written at
 /// [`requested`](super::at::requested).
 macro_rules! serde_as_message {
     ($type:ty, $to:expr, $from:expr) => {
-        /// The bytes of the message, in hexadecimal digits.
+        /// Writes the bytes of the message as hexadecimal digits.
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let to: fn(&Self) -> Result<bytes::Bytes, $crate::codec::EncodeError> = $to;
@@ -44,7 +44,7 @@ macro_rules! serde_as_message {
 }
 pub(crate) use serde_as_message;
 
-/// `Deserialize` for a struct of these fields, which its function `new` checks.
+/// Implements `Deserialize` for a struct of these fields, which its function `new` checks.
 macro_rules! deserialize_checked {
     ($type:ident { $($field:ident: $kind:ty),+ $(,)? }) => {
         impl<'de> serde::Deserialize<'de> for $type {

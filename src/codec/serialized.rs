@@ -1,4 +1,4 @@
-//! A value under the name of its type.
+//! A serialized value together with the name of its type.
 
 use bytes::Bytes;
 use prost::Message;
@@ -9,14 +9,14 @@ use crate::{
     version::{Line, Version},
 };
 
-/// A type that is written under a name of its own, so that a reader finds out from the data what it
+/// A type that is written together with a name, so that a reader learns from the data what it
 /// holds.
 pub trait Registered {
     /// The name in the data, such as `xla::ifrt::SingleDeviceSharding`.
     const TYPE_NAME: &'static str;
 }
 
-/// A serialized value with the name of its type. The version lives inside the data.
+/// A serialized value with the name of its type. The version is recorded inside the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Serialized {
     type_name: String,
@@ -76,10 +76,10 @@ impl Serialized {
         wire::Serialized::from(self.clone()).encode_to_vec().into()
     }
 
-    /// Reads the wrapper; its data is not looked at.
+    /// Reads the wrapper. Does not read the data inside it.
     ///
     /// # Errors
-    /// [`DecodeError::Malformed`] if the bytes are no wrapper.
+    /// [`DecodeError::Malformed`] if the bytes are not a wrapper.
     pub fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
         decode_message::<wire::Serialized>("Serialized", bytes, options).map(Into::into)
     }

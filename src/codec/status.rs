@@ -1,10 +1,10 @@
-//! Errors between builds: a code and a message.
+//! Errors that travel between builds: a code and a message.
 
 use super::ErrorKind;
 
 pub use serdes_abi::StatusCode;
 
-/// A code with a message: the form in which errors travel between builds.
+/// A code with a message, the form in which errors travel between builds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct Status {
@@ -23,7 +23,7 @@ impl Status {
         self.code
     }
 
-    /// Returns the kind of the error, by the action that it calls for: that of its code.
+    /// Returns the kind of the error, as its code determines it.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::of_code(self.code)
     }

@@ -1,11 +1,11 @@
 //! Checks of formats, for the tests of crates with types of their own: that the requested version
-//! reaches everything inside of a value, that no format of the registry is left unwritten, and that
-//! each format keeps the bytes that it was released with ([`golden`]). With the feature `testing`,
+//! reaches everything inside a value, that no format of the registry is left unwritten, and that
+//! each format keeps the bytes that it was released with ([`golden`]). Needs the feature `testing`,
 //! which belongs under `[dev-dependencies]`.
 //!
 //! A version that is lost on the way is easily overlooked (seed 001): the value is written, and
-//! only an older reader finds out. Here each type that is [asked for its
-//! format](super::Formats::for_request) says so.
+//! only an older reader notices. Here every [request for a format](super::Formats::for_request) is
+//! recorded.
 //!
 //! ```
 //! use serdes::codec::{EncodeError, Formats, ToProto, testing};
@@ -42,7 +42,7 @@ thread_local! {
     static REQUESTS: RefCell<Vec<Vec<Request>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A type was asked for the format of a request.
+/// One request for the format of a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Request {
@@ -64,8 +64,8 @@ pub(super) fn add<L: Line>(type_name: &'static str, requested: i32, recorded: Op
     });
 }
 
-/// Runs `write` and gives its result with the requests that were made meanwhile on this thread, in
-/// their order.
+/// Runs `write` and returns its result with the requests that were made on this thread meanwhile,
+/// in order.
 ///
 /// ```
 /// use serdes::codec::{ToProto, testing};
@@ -79,7 +79,7 @@ pub(super) fn add<L: Line>(type_name: &'static str, requested: i32, recorded: Op
 /// assert!(requests.iter().all(|request| request.requested == version.number()));
 /// ```
 pub fn record<R>(write: impl FnOnce() -> R) -> (R, Vec<Request>) {
-    /// Stops listening, also if `write` panics.
+    /// Stops recording on drop, also if `write` panics.
     struct Listener;
     impl Drop for Listener {
         fn drop(&mut self) {
@@ -94,23 +94,23 @@ pub fn record<R>(write: impl FnOnce() -> R) -> (R, Vec<Request>) {
     (result, requests.unwrap_or_default())
 }
 
-/// A type inside of a value was asked for another version than the value was.
+/// The error that a type inside a value was asked for a different version than the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{type_name} was asked for version {requested} of {line}, but version {at} of the value around it needs {expected}: hand the requested version on"
 )]
 #[non_exhaustive]
 pub struct LostVersion {
-    /// The type that was asked.
+    /// The type that received the request.
     pub type_name: &'static str,
     /// The line of the type.
     pub line: &'static str,
-    /// The version that was asked of the value.
+    /// The version that the value was asked for.
     pub at: i32,
-    /// The version that the type should have been asked for: the same, or for a type of another
+    /// The version that the type should have been asked for: the same one, or for a type of another
     /// line the one that versions.toml embeds.
     pub expected: i32,
-    /// The version that it was asked for.
+    /// The version that the type was asked for.
     pub requested: i32,
 }
 
@@ -121,9 +121,9 @@ impl LostVersion {
     }
 }
 
-/// Writes `value` at every version of the line and fails unless each type inside of it is asked for
-/// the same version, types of another line for the version that the line's versions.toml says under
-/// `embeds`. Gives all requests.
+/// Writes `value` at every version of the line and fails unless each type inside it is asked for
+/// the same version; a type of another line must be asked for the version that the line's
+/// versions.toml gives under `embeds`. Returns all requests.
 ///
 /// # Errors
 /// The first version that was lost.
@@ -137,7 +137,7 @@ pub fn check_propagation<L: Line, T: ToProto<L>>(value: &T) -> Result<Vec<Reques
                 true => Some(entry.number),
                 false => crate::version::embedded_number::<L>(line, entry.number),
             };
-            // A line that is not embedded is none of this one's business.
+            // A line that is not embedded has no expected version.
             if let Some(expected) = expected.filter(|expected| expected != requested) {
                 let (line, type_name, requested) = (*line, *type_name, *requested);
                 let at = entry.number;
@@ -150,7 +150,7 @@ pub fn check_propagation<L: Line, T: ToProto<L>>(value: &T) -> Result<Vec<Reques
 }
 
 /// Returns the formats of the line's versions.toml that none of `requests` recorded, as type and
-/// number: what no code writes, or no sample shows.
+/// number: no code writes them, or no sample does.
 ///
 /// ```
 /// use serdes::codec::{ToProto, testing};

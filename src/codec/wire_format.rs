@@ -1,7 +1,7 @@
-//! Types that are described by their bytes: how they are written and read stands once, in the file
-//! of the type, and their message is made from the bytes. So the two cannot differ.
+//! Types that are described by their bytes: the file of the type says once how they are written and
+//! read, and the message is made from the bytes. The two cannot differ.
 //!
-//! Must never know a type.
+//! The module does not depend on any concrete type.
 
 use bytes::Bytes;
 use prost::Message;
@@ -9,35 +9,36 @@ use prost::Message;
 use super::{DecodeError, DeserializeOptions, EncodeError};
 use crate::{version::SerDesVersion, wire::BackwardWriter};
 
-/// The bytes of a type: writing and reading them. [`described_by_bytes`] makes
-/// [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) of it.
+/// Writes and reads the bytes of a type. [`described_by_bytes`] implements
+/// [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) with it.
 pub(crate) trait WireFormat: Sized {
     /// The name of the type in messages, without a path.
     const NAME: &'static str;
 
-    /// Room for the bytes that is enough as a rule; what is small needs none.
+    /// Returns a capacity that is usually enough for the bytes; small values need none.
     fn capacity(&self) -> usize {
         0
     }
 
-    /// Fails if [`write`](Self::write) does, with the first reason in the order of the fields.
+    /// Fails if [`write`](Self::write) does, with the first error in the order of the fields.
     fn can_write(&self, version: SerDesVersion) -> Result<(), EncodeError>;
 
-    /// Writes the fields as a reader of `version` understands them, which is handed on to what is
-    /// nested. Field by field from the highest number to the lowest.
+    /// Writes the fields for a reader of `version`, which nested values get too. Fields are written
+    /// from the highest number to the lowest.
     fn write(&self, version: SerDesVersion, out: &mut BackwardWriter) -> Result<(), EncodeError>;
 
-    /// Fails if `options` lacks what the type needs; asked before the bytes are looked at.
+    /// Fails if `options` lacks something that the type needs. Called before the bytes are read.
     fn check_options(options: &DeserializeOptions) -> Result<(), DecodeError> {
         let _ = options;
         Ok(())
     }
 
-    /// Reads the fields: first all of this message, then the recorded number, then what is nested.
+    /// Reads the fields: first all fields of this message, then the recorded number, then nested
+    /// values.
     fn read(message: Encoded<'_>, options: &DeserializeOptions) -> Result<Self, DecodeError>;
 }
 
-/// The bytes of a message, and the memory around them, which values may share.
+/// The bytes of a message, and the memory that contains them, which values may share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoded<'a> {
     bytes: &'a [u8],
@@ -45,7 +46,7 @@ pub(crate) struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// Returns all of `memory`.
+    /// Returns the whole of `memory` as a message.
     #[inline]
     pub(crate) fn of(memory: &'a Bytes) -> Self {
         Self { bytes: memory, memory }
@@ -63,7 +64,7 @@ impl<'a> Encoded<'a> {
         Self { bytes, memory: self.memory }
     }
 
-    /// Returns a part of the bytes without a copy; what was put together from several pieces is
+    /// Returns a part of the bytes without a copy. Bytes that were joined from several pieces are
     /// copied.
     #[inline]
     pub(crate) fn share(self, part: &[u8]) -> Bytes {
@@ -84,12 +85,13 @@ pub(crate) fn to_bytes<T: WireFormat>(
     let mut out = BackwardWriter::with_capacity(value.capacity());
     match value.write(version, &mut out) {
         Ok(()) => Ok(out.finish()),
-        // What is written from its end meets the last of several reasons first.
+        // The writer begins at the end of the message, so it meets the last of several errors
+        // first.
         Err(last) => Err(value.can_write(version).err().unwrap_or(last)),
     }
 }
 
-/// Returns the message that the bytes of the value are.
+/// Returns the value as a message, by parsing its bytes.
 pub(crate) fn to_message<T: WireFormat, M: Message + Default>(
     value: &T,
     version: SerDesVersion,
@@ -107,8 +109,7 @@ pub(crate) fn from_message<T: WireFormat>(
     T::read(Encoded::of(&message.encode_to_vec().into()), options)
 }
 
-/// Returns the value of the bytes of a message that stands by itself, or under the name of its
-/// type.
+/// Returns the value of the bytes of a top-level message, bare or with the name of its type.
 pub(crate) fn from_data<T: WireFormat>(
     data: Encoded<'_>,
     options: &DeserializeOptions,
@@ -121,7 +122,7 @@ pub(crate) fn from_data<T: WireFormat>(
     T::read(data, options)
 }
 
-/// Writes `values` as the repeated field of this number.
+/// Writes `values` as the repeated field with this number.
 pub(crate) fn write_all<T: WireFormat>(
     field: u32,
     values: &[T],
@@ -131,7 +132,7 @@ pub(crate) fn write_all<T: WireFormat>(
     values.iter().rev().try_for_each(|value| out.message(field, |out| value.write(version, out)))
 }
 
-/// Reads the messages that a repeated field of `message` holds.
+/// Reads the messages in a repeated field of `message`.
 pub(crate) fn read_all<T: WireFormat>(
     message: Encoded<'_>,
     parts: Vec<&[u8]>,
@@ -140,7 +141,8 @@ pub(crate) fn read_all<T: WireFormat>(
     parts.into_iter().map(|part| T::read(message.part(part), options)).collect()
 }
 
-/// Makes [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) of a [`WireFormat`].
+/// Implements [`ToProto`](super::ToProto) and [`FromProto`](super::FromProto) with a
+/// [`WireFormat`].
 macro_rules! described_by_bytes {
     (
         $(#[$to:meta])* ToProto,
@@ -150,8 +152,8 @@ macro_rules! described_by_bytes {
         impl $crate::codec::ToProto for $type {
             type Proto = $message;
 
-            // `inline`, here and below: what prost does for the message is compiled only where
-            // somebody asks for one. The registry of this crate goes by the bytes.
+            // `inline`, here and below: prost's code for the message is compiled only for callers
+            // that need a message. The registry of this crate uses the bytes.
             #[inline]
             fn to_proto(
                 &self,

@@ -1,17 +1,16 @@
-//! The messages of the wire, as generated from `proto/`.
+//! The messages of the wire format, generated from `proto/`.
 //!
 //! This module **follows the wire and not semver**: a field appears here when a real build starts
 //! to write it. The types of [`crate::ifrt`] are the stable ones; these are for code that nests the
-//! messages in its own. The module knows bytes and fields. It must never know a version, a rule or
-//! a device.
+//! messages in its own. The module does not depend on versions, rules or devices.
 //!
 //! - `bytes` fields are [`bytes::Bytes`]: decoding from a `Bytes` shares its memory instead of
 //!   copying.
-//! - Map fields are lists of their entries, which are the same bytes: prost would take a field of
-//!   another wire type for an entry. Readers let the last entry of a key count; writers sort, so
-//!   that the same value always gives the same bytes. (Other writers use hash order.)
+//! - Map fields are lists of their entries, which have the same encoding: prost would read a field
+//!   of another wire type as an entry. Readers use the last entry of a key; writers sort, so that
+//!   the same value always gives the same bytes. (Other writers use hash order.)
 //! - Fields are written in the order of their numbers, as the C++ writer does. The generator of
-//!   prost keeps the members of a oneof together; where the numbers of a oneof lie apart
+//!   prost keeps the members of a oneof together; where the numbers of a oneof are not adjacent
 //!   (`ConcreteShardingProto`: 2 and 5), its members are plain optional fields here.
 //! - [`OpaqueMessage`] stands for messages whose content belongs to a compiler: it keeps all
 //!   fields.
@@ -77,7 +76,7 @@ pub mod tensorflow {
     }
 }
 
-// The generator does not look through repeated and recursive fields; none of these holds a
+// The generator does not look through repeated and recursive fields. None of these types holds a
 // floating-point number.
 impl Eq for xla::LayoutProto {}
 impl Eq for xla::MeshProto {}

@@ -1,4 +1,4 @@
-//! Messages that pass through unread.
+//! Messages that are passed on without being read.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::{
@@ -6,24 +6,25 @@ use prost::{
     encoding::{self, DecodeContext, WireType},
 };
 
-/// Groups are long out of use; this bounds what a hostile message makes us remember.
+/// The deepest nesting of groups that is read. Groups are long out of use; the limit bounds the
+/// memory that a hostile message can claim.
 const DEEPEST_GROUP: usize = 64;
 
-/// A message whose fields are kept as bytes and not looked at.
+/// A message whose fields are kept as bytes and not interpreted.
 ///
 /// It stands for `xla.CompileOptionsProto` and `xla.OpMetadata`: what a newer compiler adds passes
-/// through unchanged. Fields keep their order; a varint that was not written in its shortest form
-/// is written in it.
+/// through unchanged. Fields keep their order; a varint that was not in its shortest form is
+/// rewritten in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpaqueMessage {
     fields: BytesMut,
 }
 
 impl OpaqueMessage {
-    /// Returns the message with the encoded `fields`.
+    /// Creates the message from encoded `fields`.
     ///
     /// # Errors
-    /// [`DecodeError`] if the bytes are no sequence of fields.
+    /// [`DecodeError`] if the bytes are not a sequence of fields.
     pub fn from_fields(fields: &[u8]) -> Result<Self, DecodeError> {
         <Self as prost::Message>::decode(Bytes::copy_from_slice(fields))
     }
@@ -52,8 +53,8 @@ impl prost::Message for OpaqueMessage {
         ctx: DecodeContext,
     ) -> Result<(), DecodeError> {
         if wire_type == WireType::EndGroup {
-            // The decoder of the enclosing message never hands an end over that it did not open:
-            // always an error.
+            // The decoder of the enclosing message passes on only the end of a group that it
+            // opened, so this is always an error.
             return encoding::skip_field(wire_type, tag, buf, ctx);
         }
         let (mut tag, mut wire_type) = (tag, wire_type);

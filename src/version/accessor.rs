@@ -1,4 +1,4 @@
-//! The accessors: each is a rule by which a caller selects a version.
+//! The accessors, each of which is a rule by which a caller selects a version.
 
 use std::{env, marker::PhantomData, sync::LazyLock};
 
@@ -6,21 +6,21 @@ use serdes_abi::ErrorKind;
 
 use super::{Date, Line, NegotiationError, Selection, UnknownVersion, Version, VersionRange};
 
-/// A line has no version yet on the day asked for.
+/// The error that a line has no version yet on the requested day.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line} has no version yet on {day}; ask for {first} or later")]
 #[non_exhaustive]
 pub struct NoVersionYet {
     /// The name of the line.
     pub line: &'static str,
-    /// The day asked for.
+    /// The requested day.
     pub day: Date,
     /// The first day with a version that this build reads and writes.
     pub first: Date,
 }
 
 impl NoVersionYet {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
@@ -43,9 +43,9 @@ fn selection_on<L: Line>(day: Date, days: i64) -> Result<Selection<L>, NoVersion
     })
 }
 
-/// Says whether the testing switch is on, under which no default version is given.
+/// Returns `true` if the testing switch is on, under which there is no default version.
 ///
-/// The environment is asked only in builds with debug assertions, and once.
+/// The environment is read once, and only in builds with debug assertions.
 pub(crate) fn is_default_refused() -> bool {
     static IS_ASKED_FOR: LazyLock<bool> = LazyLock::new(|| {
         env::var_os("IFRT_TESTING_BAD_DEFAULT_SERDES_VERSION").is_some_and(|text| !text.is_empty())
@@ -53,7 +53,7 @@ pub(crate) fn is_default_refused() -> bool {
     cfg!(ifrt_testing_bad_default_serdes_version) || (cfg!(debug_assertions) && *IS_ASKED_FOR)
 }
 
-/// Gives the current version; the only accessor that serialization code itself uses as a default.
+/// Selects the current version; the only accessor that serialization code itself uses as a default.
 #[derive(Debug)]
 pub struct DefaultVersionAccessor<L: Line>(PhantomData<L>);
 
@@ -62,10 +62,10 @@ impl<L: Line> DefaultVersionAccessor<L> {
     ///
     /// # Panics
     ///
-    /// Always, while the testing switch is on, which finds code that lost the version it was asked
-    /// for: in a build with debug assertions the environment variable
-    /// `IFRT_TESTING_BAD_DEFAULT_SERDES_VERSION` with any text, in every build
-    /// `--cfg ifrt_testing_bad_default_serdes_version`. Otherwise never.
+    /// Always while the testing switch is on, and never otherwise. The switch finds code that lost
+    /// the version it was asked for. In a build with debug assertions, it is the environment
+    /// variable `IFRT_TESTING_BAD_DEFAULT_SERDES_VERSION` with any text; in every build, it is
+    /// `--cfg ifrt_testing_bad_default_serdes_version`.
     #[track_caller]
     #[expect(clippy::panic, reason = "the testing switch is there to panic")]
     pub fn get() -> Version<L> {
@@ -81,22 +81,23 @@ impl<L: Line> DefaultVersionAccessor<L> {
     }
 }
 
-/// Gives the newest version that is at least as old as the line's window: four weeks, unless its
-/// versions.toml says `window_days`.
+/// Selects the newest version that is at least as old as the line's window: four weeks, unless its
+/// versions.toml sets `window_days`.
 ///
-/// A line that has no version of that age gives its oldest one; [`select`](Self::select) tells.
+/// For a line without a version of that age it selects the oldest one; [`select`](Self::select)
+/// reports this.
 #[derive(Debug)]
 pub struct Week4OldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> Week4OldVersionAccessor<L> {
     /// Returns the newest version introduced at least [`Line::WINDOW_DAYS`] (28) days before the
-    /// line's day, never below the minimum; the oldest one that is written where there is none of
-    /// that age.
+    /// line's day, never below the minimum. If there is none of that age, returns the oldest
+    /// version that is written.
     pub fn get() -> Version<L> {
         Version::of_age(L::WINDOW_DAYS)
     }
 
-    /// Returns the same for another day.
+    /// Like [`get`](Self::get), for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -104,16 +105,16 @@ impl<L: Line> Week4OldVersionAccessor<L> {
         on(day, L::WINDOW_DAYS)
     }
 
-    /// Returns the same as [`get`](Self::get), with the age of the version: a caller that promises
-    /// four weeks should say if it is younger.
+    /// Like [`get`](Self::get), with the age of the version: a caller that promises four weeks
+    /// should report a younger version.
     ///
-    /// # Errors
-    /// [`NoVersionYet`] if the line has no version on its own day, which no versions.toml allows.
+    /// # Errors [`NoVersionYet`] if the line has no version on its own day; no valid versions.toml
+    /// has such a line.
     pub fn select() -> Result<Selection<L>, NoVersionYet> {
         Self::select_on(L::AS_OF)
     }
 
-    /// Returns the same for another day.
+    /// Like [`select`](Self::select), for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -122,7 +123,7 @@ impl<L: Line> Week4OldVersionAccessor<L> {
     }
 }
 
-/// Gives the newest version that is at least a given number of weeks old.
+/// Selects the newest version that is at least a given number of weeks old.
 ///
 /// ```
 /// use serdes::version::{SerDesWeek4OldVersionAccessor, SerDesWeeksOldVersionAccessor};
@@ -133,13 +134,13 @@ pub struct WeeksOldVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> WeeksOldVersionAccessor<L> {
     /// Returns the newest version introduced at least `weeks` weeks before the line's day, never
-    /// below the minimum; the oldest one that is written where there is none of that age. The
-    /// line's window does not count here.
+    /// below the minimum. If there is none of that age, returns the oldest version that is written.
+    /// The line's window is not considered.
     pub fn get(weeks: u32) -> Version<L> {
         Version::of_age(i64::from(weeks) * 7)
     }
 
-    /// Returns the same for another day.
+    /// Like [`get`](Self::get), for another day.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -147,7 +148,7 @@ impl<L: Line> WeeksOldVersionAccessor<L> {
         on(day, i64::from(weeks) * 7)
     }
 
-    /// Returns the same as [`get_on`](Self::get_on), with its age.
+    /// Like [`get_on`](Self::get_on), with the age of the version.
     ///
     /// # Errors
     /// [`NoVersionYet`] if the line has no version on that day.
@@ -156,13 +157,13 @@ impl<L: Line> WeeksOldVersionAccessor<L> {
     }
 }
 
-/// Gives any version, for layers that own the choice.
+/// Selects any version, for layers that own the choice.
 #[derive(Debug)]
 pub struct AnyVersionAccessor<L: Line>(PhantomData<L>);
 
 impl<L: Line> AnyVersionAccessor<L> {
-    /// Returns the version `number`, if this build reads and writes it: neither outside the
-    /// supported range nor withdrawn nor a hole in the line.
+    /// Returns the version `number`, if this build reads and writes it: the number is in the
+    /// supported range, not withdrawn, and not a gap in the line.
     pub fn get(number: i32) -> Result<Version<L>, UnknownVersion> {
         if usable::<L>(number) {
             return Ok(Version::from_number(number));
@@ -177,8 +178,7 @@ impl<L: Line> AnyVersionAccessor<L> {
         Version::from_number(L::MINIMUM)
     }
 
-    /// Returns the highest version that lies in both ranges; withdrawn numbers and holes are
-    /// stepped over.
+    /// Returns the highest version in both ranges; withdrawn numbers and gaps are skipped.
     pub fn negotiate(
         ours: VersionRange<L>,
         theirs: VersionRange<L>,

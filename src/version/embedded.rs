@@ -1,4 +1,4 @@
-//! Versions of one line that pass on a version for another, whose values they hold.
+//! Versions of one line that determine the version of another line, whose values they hold.
 
 #![expect(
     clippy::expect_used,
@@ -10,27 +10,27 @@ use serdes_abi::ErrorKind;
 
 use super::{Entry, Line, Version};
 
-/// A version of a line holds no values of another one yet.
+/// The error that a version of a line is too old to hold values of another line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{title} version {requested} holds no {embedded} data; version {first} is the first that does: request {first} or a newer version"
 )]
 #[non_exhaustive]
 pub struct NotEmbedded {
-    /// The title of the line around.
+    /// The title of the enclosing line.
     pub title: &'static str,
-    /// The word for data of the line around.
+    /// The word for data of the enclosing line.
     pub data: &'static str,
-    /// The version that was requested of it.
+    /// The requested version of the enclosing line.
     pub requested: i32,
-    /// The title of the line of the values inside.
+    /// The title of the embedded line.
     pub embedded: &'static str,
     /// The first version that holds such values.
     pub first: i32,
 }
 
 impl NotEmbedded {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Unsupported
@@ -38,14 +38,14 @@ impl NotEmbedded {
 }
 
 impl<L: Line> Version<L> {
-    /// Returns the version for values of the line `Inner` inside of data of this version: what
-    /// versions.toml says under `embeds`, in this entry or in the newest one before it that says
+    /// Returns the version for values of the line `Inner` inside data of this version: the one that
+    /// versions.toml gives under `embeds`, in this entry or in the newest earlier entry that has
     /// it.
     ///
-    /// Peers that agree on a version of the line around have thereby agreed on the one inside, and
-    /// a file for builds of four weeks ago holds values for builds of four weeks ago. A line that
-    /// embeds no values of `Inner`, or embeds a version of it that this build no longer writes,
-    /// does not compile.
+    /// Peers that agree on a version of the enclosing line have thereby agreed on the embedded one,
+    /// and a file for builds of four weeks ago holds values for builds of four weeks ago. A line
+    /// that embeds no values of `Inner`, or embeds a version of it that this build no longer
+    /// writes, does not compile.
     ///
     /// ```
     /// use serdes::codec::{EncodeError, ToProto};
@@ -103,7 +103,8 @@ impl<L: Line> Version<L> {
     }
 }
 
-/// Returns the number of the line `inner` that data of the number `number` of the line `L` embeds.
+/// Returns the number of the line `inner` that data with the number `number` of the line `L`
+/// embeds.
 pub(crate) fn embedded_number<L: Line>(inner: &str, number: i32) -> Option<i32> {
     let entries =
         L::ENTRIES.iter().rev().filter(|entry| entry.number <= number && !entry.withdrawn);
@@ -111,8 +112,8 @@ pub(crate) fn embedded_number<L: Line>(inner: &str, number: i32) -> Option<i32> 
     embedded.next().map(|(_, embedded)| *embedded)
 }
 
-/// Returns the first number of `L` that embeds values of `Inner`; evaluated by the compiler, which
-/// refuses what cannot be.
+/// Returns the first number of `L` that embeds values of `Inner`. Evaluated at compile time, so
+/// that an impossible embedding does not compile.
 const fn first_that_embeds<L: Line, Inner: Line>() -> i32 {
     let mut first = None;
     let mut at = 0;
@@ -145,8 +146,8 @@ const fn of_entry(entry: &Entry, inner: &str) -> Option<i32> {
     None
 }
 
-/// Returns `true` if this build writes the number: it is an entry from the minimum on that was not
-/// taken back.
+/// Returns `true` if this build writes the number: it is an entry at or above the minimum that was
+/// not withdrawn.
 const fn is_written<L: Line>(number: i32) -> bool {
     let mut at = 0;
     while at < L::ENTRIES.len() {
@@ -160,7 +161,7 @@ const fn is_written<L: Line>(number: i32) -> bool {
 }
 
 /// Returns `true` if no version that this build writes uses the embedded version of the entry at
-/// `at`: a later entry replaces it at or below the minimum.
+/// index `at`: a later entry replaces it at or below the minimum.
 const fn is_history<L: Line>(at: usize, inner: &str) -> bool {
     let mut at = at + 1;
     while at < L::ENTRIES.len() {
@@ -173,7 +174,7 @@ const fn is_history<L: Line>(at: usize, inner: &str) -> bool {
     false
 }
 
-/// Compares two names in constants.
+/// Compares two names in a constant expression.
 pub(crate) const fn is_same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {

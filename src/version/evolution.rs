@@ -1,13 +1,13 @@
 //! The recipes of TensorFlow's data versioning for evolving a line of VersionDefs. Each step
 //! returns the new numbers of a build, and refuses a change that would break readers.
 //!
-//! It knows numbers, days and names. It must never write a file: [`Changes`] has the rows for
+//! The module knows numbers, days and names. It does not write files: [`Changes`] has the rows for
 //! versions.toml, which a person reviews and writes there.
 //!
 //! A build has one version, which is its producer version when it writes and its consumer version
 //! when it reads, and two bounds. Steps start from a line ([`BuildVersions::of`]) or from numbers
-//! ([`BuildVersions::new`]). Adding an operation, and switching to it once no consumer is left
-//! behind that was promised new data for three weeks:
+//! ([`BuildVersions::new`]). The following adds an operation, and switches to it after three weeks,
+//! for which consumers are promised new data:
 //!
 //! ```
 //! use serdes::version::{Date, DeviceState, evolution::{BuildVersions, OperationAddition}};
@@ -31,8 +31,8 @@
 //! # Ok::<(), serdes::version::evolution::EvolutionError>(())
 //! ```
 //!
-//! Removing an operation, or restricting what it does. First it is banned for data of the new
-//! version and above; later, with a major release, it goes:
+//! Removing an operation, or restricting it. First it is banned for data of the new version and
+//! above; later, with a major release, it is removed:
 //!
 //! ```
 //! use serdes::version::{evolution::{BuildVersions, ReleaseKind}, VersionRule};
@@ -48,9 +48,9 @@
 //! # Ok::<(), serdes::version::evolution::EvolutionError>(())
 //! ```
 //!
-//! Changing what an operation does: a similar one (`SomethingV2`) is added and switched to, the old
-//! one is removed as above, and then consumers that only have the old one are ruled out, so that
-//! its name can come back with the new meaning:
+//! Changing the meaning of an operation: a similar one (`SomethingV2`) is added and switched to,
+//! the old one is removed as above, and then consumers that only have the old one are ruled out, so
+//! that its name can be reused with the new meaning:
 //!
 //! ```
 //! use serdes::version::{evolution::{BuildVersions, ReleaseKind}, VersionRule};
@@ -86,8 +86,7 @@
 //! # Ok::<(), serdes::version::evolution::EvolutionError>(())
 //! ```
 //!
-//! In a patch release nothing of that is done: the patches of a minor release read each other's
-//! data.
+//! A patch release does none of this: the patches of a minor release read each other's data.
 //!
 //! ```
 //! use serdes::version::evolution::{BuildVersions, ReleaseKind};
@@ -115,7 +114,7 @@ pub use serdes_version_registry::{ReleaseError, ReleaseKind};
 
 use super::{Consumer, Date, Entry, Line, LineRecord, Producer};
 
-/// The numbers of a build that a versions.toml has beside the entries.
+/// The bounds of a build that versions.toml has in addition to the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bounds {
     min_consumer: i32,
@@ -124,19 +123,19 @@ struct Bounds {
     bad_consumers_with: Vec<(String, Vec<i32>)>,
 }
 
-/// The numbers of a build: its version, as producer and as consumer, and its bounds; with the steps
-/// that were taken.
+/// The numbers of a build: its version, as producer and as consumer, and its bounds; also records
+/// the steps that were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildVersions {
     /// The line, if it started from one.
     line: Option<Cow<'static, str>>,
     version: i32,
-    /// The newest number of the line, which may be one that was taken back.
+    /// The newest number of the line, including withdrawn ones.
     last: i32,
     counts_days_from: Option<(i32, Date)>,
     day: Option<Date>,
     release: ReleaseKind,
-    /// The version of the minor release that a patch release is of.
+    /// The version of the minor release that a patch release belongs to.
     patched: i32,
     bounds: Bounds,
     /// The version and the bounds at the start.
@@ -145,7 +144,7 @@ pub struct BuildVersions {
 }
 
 impl BuildVersions {
-    /// Creates a build of these numbers; neither bound is above the version.
+    /// Creates a build with these numbers; neither bound may be above the version.
     ///
     /// # Errors
     /// [`EvolutionError::BoundAboveVersion`].
@@ -157,8 +156,8 @@ impl BuildVersions {
         )
     }
 
-    /// Returns the build of the line `L` on `day`, the day of the first step: its current number
-    /// there, what the entry of that number and the line say.
+    /// Returns the build of the line `L` on `day`, the day of the first step: the current number on
+    /// that day, with the bounds of its entry and of the line.
     ///
     /// # Errors
     /// [`EvolutionError::NoVersionYet`], or [`EvolutionError::DayGoesBack`] if the line has an
@@ -170,8 +169,8 @@ impl BuildVersions {
         Self::of_record(&record, day)
     }
 
-    /// Returns the same for a line of a registry, such as TensorFlow's `graph_def`, whose numbers
-    /// count days.
+    /// Like [`of`](Self::of), for a line of a registry, such as TensorFlow's `graph_def`, whose
+    /// numbers count days.
     ///
     /// ```
     /// use serdes::version::{evolution::BuildVersions, registry};
@@ -233,7 +232,7 @@ impl BuildVersions {
         })
     }
 
-    /// Returns the same with consumers that are banned already.
+    /// Sets the consumers that are banned already.
     ///
     /// # Errors
     /// [`EvolutionError::BansItself`] if the build is one of them.
@@ -249,7 +248,7 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// Returns the same for steps on a later day.
+    /// Sets a later day for the next steps.
     ///
     /// # Errors
     /// [`EvolutionError::DayGoesBack`].
@@ -261,7 +260,7 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// Returns the same for steps of a release of this kind; of a minor one, if nothing is said.
+    /// Sets the kind of release for the next steps; the default is a minor release.
     #[must_use]
     pub fn in_release(mut self, release: ReleaseKind) -> Self {
         if release != ReleaseKind::Patch || self.release != ReleaseKind::Patch {
@@ -276,7 +275,7 @@ impl BuildVersions {
         self.version
     }
 
-    /// Returns the build as a producer.
+    /// Returns this build as a producer.
     pub fn producer(&self) -> Producer {
         let mut producer = Producer::new(self.version, self.bounds.min_consumer)
             .with_bad_consumers(self.bounds.bad_consumers.iter().copied());
@@ -284,12 +283,12 @@ impl BuildVersions {
         producer
     }
 
-    /// Returns the build as a consumer of the line of this name.
+    /// Returns this build as a consumer of the named line.
     pub fn consumer(&self, line: impl Into<Cow<'static, str>>) -> Consumer {
         super::consumer(line, self.version, self.bounds.min_producer)
     }
 
-    /// Returns the changes of versions.toml that the steps so far ask for.
+    /// Returns the changes of versions.toml that the steps so far require.
     pub fn changes(&self) -> Changes {
         let (version, start) = &self.start;
         let new = &self.bounds;
@@ -306,7 +305,7 @@ impl BuildVersions {
         }
     }
 
-    /// Returns the next version: the day's, in a line that counts days.
+    /// Moves to the next version; in a line that counts days, this is the number of the day.
     fn next(mut self, summary: impl Into<String>) -> Result<Self, EvolutionError> {
         let last = self.last;
         let number = match (self.counts_days_from, self.day) {
@@ -339,18 +338,19 @@ impl BuildVersions {
         }
     }
 
-    /// An operation is added that no existing producer script uses by itself: nothing moves.
+    /// Adds an operation that no existing producer script uses by itself: no number changes.
     #[must_use]
     pub fn add_operation(self) -> Self {
         self
     }
 
-    /// Existing scripts begin to use an operation on `day`: the version moves. min_consumer does
+    /// Lets existing scripts use an operation from `day` on: the version moves. min_consumer does
     /// not, since data without the operation should not break.
     ///
     /// # Errors
-    /// [`EvolutionError::TooEarlyToEmit`] while consumers are promised the data that do not have
-    /// it; [`EvolutionError::NotInAPatchRelease`]; a day or a number that goes back or is taken.
+    /// [`EvolutionError::TooEarlyToEmit`] while consumers without the operation are still promised
+    /// the data; [`EvolutionError::NotInAPatchRelease`]; a day or a number that goes back or is
+    /// taken.
     pub fn switch_to(
         self,
         addition: &OperationAddition,
@@ -361,8 +361,8 @@ impl BuildVersions {
         self.on(day)?.next(format!("producers use {}", addition.operation))
     }
 
-    /// Returns the same for an operation whose day is not known, or where forward compatibility is
-    /// not desired: only the version moves.
+    /// Like [`switch_to`](Self::switch_to), for an operation whose day is not known, or without
+    /// forward compatibility: only the version moves.
     ///
     /// # Errors
     /// [`EvolutionError::NotInAPatchRelease`], or a number that is taken.
@@ -371,11 +371,11 @@ impl BuildVersions {
         self.next("producers use an operation that was added")
     }
 
-    /// An operation, or a use of it, is refused in data of the new version and above.
+    /// Bans an operation, or a use of it, in data of the new version and above.
     ///
     /// # Errors
-    /// [`EvolutionError::NotInAPatchRelease`], since what the patch before takes must be taken, or
-    /// a number that is taken.
+    /// [`EvolutionError::NotInAPatchRelease`], since data that the previous patch accepts must be
+    /// accepted, or a number that is taken.
     pub fn ban_operation(
         self,
         operation: impl Into<String>,
@@ -392,7 +392,7 @@ impl BuildVersions {
         Ok((build, ban))
     }
 
-    /// A banned operation goes: data of producers from before the ban is refused whole.
+    /// Removes a banned operation: all data of producers from before the ban is refused.
     ///
     /// # Errors
     /// [`EvolutionError::NotAMajorRelease`], or a bound that goes back or above the version.
@@ -410,7 +410,7 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// New data is no longer for consumers before `version`.
+    /// Rules out consumers before `version` for new data.
     ///
     /// # Errors
     /// [`EvolutionError::NotInAPatchRelease`], or a bound that goes back or above the version.
@@ -424,11 +424,11 @@ impl BuildVersions {
         Ok(self)
     }
 
-    /// New data is not for one faulty consumer: the version moves and the consumer is listed.
+    /// Rules out one faulty consumer for new data: the version moves and the consumer is listed.
     ///
     /// # Errors
     /// [`EvolutionError::ConsumerNotOut`]; in a patch release
-    /// [`EvolutionError::NotInAPatchRelease`] if the consumer is of the same minor release; a
+    /// [`EvolutionError::NotInAPatchRelease`] if the consumer belongs to the same minor release; a
     /// number that is taken.
     pub fn ban_consumer(self, consumer: i32) -> Result<Self, EvolutionError> {
         self.may_ban(consumer)?;
@@ -437,7 +437,8 @@ impl BuildVersions {
         Ok(build)
     }
 
-    /// Returns the same for data that contains an operation, or other content of that name, only.
+    /// Like [`ban_consumer`](Self::ban_consumer), only for data that contains an operation, or
+    /// other content, of this name.
     ///
     /// # Errors
     /// As [`ban_consumer`](Self::ban_consumer).
@@ -488,7 +489,7 @@ impl BuildVersions {
 
 const SWITCHING: &str = "switching producers to a new operation";
 
-/// Lists a consumer once, in order.
+/// Adds a consumer to the sorted list, unless it is there.
 fn ban(consumers: &mut Vec<i32>, consumer: i32) {
     if let Err(place) = consumers.binary_search(&consumer) {
         consumers.insert(place, consumer);

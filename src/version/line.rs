@@ -1,4 +1,4 @@
-//! Lines of versions, and their versions: each line a type of its own.
+//! Lines of versions, each of which is a type of its own, and their versions.
 
 use std::{
     cmp::Ordering,
@@ -13,8 +13,7 @@ use super::{Date, Entry, TypeFormats};
 
 /// A sequence of dated versions with a minimum; the line is part of the type of its versions.
 ///
-/// Lines are generated from a versions.toml by [`lines!`](crate::lines), after its rules are
-/// checked.
+/// [`lines!`](crate::lines) generates lines from a versions.toml after checking its rules.
 pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The name in versions.toml.
     const NAME: &'static str;
@@ -26,17 +25,17 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     const TYPES: &'static [TypeFormats] = &[];
     /// The oldest number that this build reads and writes.
     const MINIMUM: i32;
-    /// The day for which the selectors are computed.
+    /// The day for which the accessors select versions.
     const AS_OF: Date;
     /// The consumers that must not read what this build writes.
     const BAD_CONSUMERS: &'static [i32] = &[];
-    /// The consumers that must not read what this build writes with a certain content: content and
-    /// consumers.
+    /// The consumers that must not read what this build writes with a certain content, as pairs of
+    /// content and consumers.
     const BAD_CONSUMERS_WITH: &'static [(&'static str, &'static [i32])] = &[];
     /// The age, in days, of the oldest builds that read data written for older builds, and whose
-    /// data this build reads: `window_days` of the line, four weeks unless it says otherwise.
+    /// data this build reads: `window_days` of the line, by default four weeks.
     const WINDOW_DAYS: i64 = FOUR_WEEKS;
-    /// The oldest producer whose data this build takes.
+    /// The oldest producer whose data this build accepts.
     const MIN_PRODUCER: i32 = 0;
     /// The word for data of the line in messages: "graph", "checkpoint".
     const DATA: &'static str = Self::TITLE;
@@ -48,12 +47,12 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     }
 }
 
-/// A version of the line `L`, for which this build has a format.
+/// A version of the line `L` for which this build has a format.
 ///
-/// Numbers are reached through [`number`](Self::number); versions of one line are ordered as they
-/// are. Apart from [`current`](Self::current) a version comes from an accessor of this module.
+/// [`number`](Self::number) returns the number; versions of one line are ordered by it. Apart from
+/// [`current`](Self::current), versions come from the accessors of this module.
 ///
-/// A version of one line is no version of another:
+/// A version of one line is not a version of another:
 ///
 /// ```
 /// use serdes::version::{Ifrt, Version};
@@ -74,7 +73,7 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 /// let _ = Version::<Ifrt>::current() == Version::<DeviceState>::current();
 /// ```
 ///
-/// A number is no version, and the constructors are out of reach:
+/// A number is not a version, and the constructors are private:
 ///
 /// ```compile_fail,E0423
 /// use serdes::version::{Ifrt, Version};
@@ -92,7 +91,7 @@ pub trait Line: Copy + fmt::Debug + Eq + Hash + Send + Sync + 'static {
 /// let _ = serdes::version::Version::<serdes::version::Ifrt>::default();
 /// ```
 ///
-/// Neither are the selections, other than through an accessor:
+/// The selections are private too, except through an accessor:
 ///
 /// ```compile_fail,E0599
 /// let _ = serdes::version::Version::<serdes::version::Ifrt>::week_4_old();
@@ -107,17 +106,20 @@ impl<L: Line> Version<L> {
         Self(number, PhantomData)
     }
 
-    /// Returns the selection for an age of `days` days on `day`; `None` if the line has none yet.
+    /// Returns the selection for an age of `days` days on `day`; `None` if the line has no version
+    /// yet.
     pub(super) fn selected(day: Date, days: i64) -> Option<Selected> {
         select(L::ENTRIES.iter().map(Entry::dated), L::MINIMUM, day, days)
     }
 
-    /// Returns the newest number of at least `days` days on `day`; `None` if the line has none yet.
+    /// Returns the newest version that is at least `days` days old on `day`; `None` if the line has
+    /// no version yet.
     pub(super) fn newest_of_age(day: Date, days: i64) -> Option<Self> {
         Self::selected(day, days).map(|selected| Self::from_number(selected.number))
     }
 
-    /// Returns the same on the line's own day, on which the minimum is always there.
+    /// Like [`newest_of_age`](Self::newest_of_age), on the line's own day, on which the minimum
+    /// always exists.
     pub(super) fn of_age(days: i64) -> Self {
         Self::newest_of_age(L::AS_OF, days).unwrap_or(Self::from_number(L::MINIMUM))
     }
@@ -127,15 +129,15 @@ impl<L: Line> Version<L> {
         Self::of_age(0)
     }
 
-    /// Returns the day from which builds read and write it; the line's own day for a number of no
-    /// entry, which no accessor gives.
+    /// Returns the day from which builds read and write this version; the line's own day for a
+    /// number without an entry, which no accessor returns.
     pub fn introduced(self) -> Date {
         let entry = L::ENTRIES.iter().find(|entry| entry.number == self.0);
         entry.map_or(L::AS_OF, |entry| entry.introduced)
     }
 
-    /// Returns the first day on which every build reads it that is as old as the line's window:
-    /// until then data at this version is for newer builds only. `None` outside of the calendar.
+    /// Returns the first day on which every build as old as the line's window reads this version:
+    /// until then, data at this version is for newer builds only. `None` outside the calendar.
     ///
     /// ```
     /// use serdes::version::{SerDesAnyVersionAccessor, SerDesWeek4OldVersionAccessor};

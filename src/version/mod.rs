@@ -1,9 +1,9 @@
 //! Lines of dated versions, the accessors that select one, negotiation, and the VersionDef rule.
 //!
-//! This module knows numbers, dates and ranges. It must never know a message, a file or a device.
+//! This module knows numbers, dates and ranges. It does not depend on messages, files or devices.
 //!
-//! The lines are generated from `versions.toml` at the root of the crate; a crate of yours declares
-//! lines of its own with [`lines!`](crate::lines). What each selector is for:
+//! The lines are generated from `versions.toml` at the root of the crate; other crates declare
+//! lines of their own with [`lines!`](crate::lines). The accessors:
 //!
 //! | accessor | gives | for |
 //! |---|---|---|
@@ -12,10 +12,10 @@
 //! | [`WeeksOldVersionAccessor`] | the same for any number of weeks | the same, where four weeks are not enough |
 //! | [`AnyVersionAccessor`] | a number, the minimum, or what two peers have in common | layers that own the choice |
 //!
-//! Ages count to the line's own day, `as_of` of its versions.toml. A line may have another window
-//! than four weeks ([`Line::WINDOW_DAYS`]), which is then what [`Week4OldVersionAccessor`] gives. A
-//! line that is younger than that has nothing older than its first version: [`Selection`] tells.
-//! [`proxy`] negotiates both lines of the IFRT proxy together.
+//! Ages are counted on the line's own day, `as_of` of its versions.toml. A line may have a window
+//! other than four weeks ([`Line::WINDOW_DAYS`]), which [`Week4OldVersionAccessor`] then uses. A
+//! line younger than its window has nothing older than its first version, which [`Selection`]
+//! reports. [`proxy`] negotiates both lines of the IFRT proxy together.
 //!
 //! ```
 //! use serdes::version::{SerDesAnyVersionAccessor, SerDesVersion, SerDesWeek4OldVersionAccessor, VersionRange};
@@ -76,5 +76,5 @@ pub type SerDesDefaultVersionAccessor = DefaultVersionAccessor<Ifrt>;
 pub type SerDesWeek4OldVersionAccessor = Week4OldVersionAccessor<Ifrt>;
 /// The accessor of the IFRT line for artifacts that builds of any number of weeks ago read.
 pub type SerDesWeeksOldVersionAccessor = WeeksOldVersionAccessor<Ifrt>;
-/// The accessor of the IFRT line for those who own the choice of the version.
+/// The accessor of the IFRT line for code that owns the choice of the version.
 pub type SerDesAnyVersionAccessor = AnyVersionAccessor<Ifrt>;

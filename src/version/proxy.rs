@@ -1,8 +1,8 @@
 //! The two lines of the IFRT proxy, which its client and server negotiate together.
 //!
 //! A session speaks a version of [`ProxyProtocol`] and writes IFRT values at a version of [`Ifrt`].
-//! The crate `serdes-proxy` exchanges the ranges over the network; a program with a transport of its
-//! own needs no more than this module:
+//! The crate `serdes-proxy` exchanges the ranges over the network; a program with its own transport
+//! needs only this module:
 //!
 //! ```
 //! use serdes::version::{VersionRange, proxy::Ranges};
@@ -25,7 +25,7 @@ use std::fmt;
 
 use super::{AnyVersionAccessor, Ifrt, NegotiationError, ProxyProtocol, Version, VersionRange};
 
-/// The versions that a side of the proxy speaks: an inclusive range of each of the two lines.
+/// The versions that a side of the proxy speaks: an inclusive range for each of the two lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ranges {
     protocol: VersionRange<ProxyProtocol>,
@@ -33,13 +33,13 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Creates the pair of a range of the protocol and one of the IFRT values.
+    /// Creates the pair of a range of protocol versions and a range of versions of IFRT values.
     #[must_use]
     pub const fn new(protocol: VersionRange<ProxyProtocol>, serdes: VersionRange<Ifrt>) -> Self {
         Self { protocol, serdes }
     }
 
-    /// Returns all that this build speaks.
+    /// Returns all versions that this build speaks.
     #[must_use]
     pub fn supported() -> Self {
         Self { protocol: VersionRange::supported(), serdes: VersionRange::supported() }
@@ -69,12 +69,12 @@ impl Ranges {
         self.serdes
     }
 
-    /// Returns the highest version of each line that lies in both sides' ranges. Both sides get the
-    /// same.
+    /// Returns the highest version of each line that is in both sides' ranges. Both sides get the
+    /// same result.
     ///
     /// # Errors
-    /// [`NegotiationError`] for the line that has none, with both ranges of it; the protocol is
-    /// looked at first.
+    /// [`NegotiationError`] for a line without a common version, with both of its ranges; the
+    /// protocol is checked first.
     pub fn negotiate(self, theirs: Self) -> Result<Agreement, NegotiationError> {
         Ok(Agreement {
             protocol: AnyVersionAccessor::negotiate(self.protocol, theirs.protocol)?,
@@ -89,7 +89,7 @@ impl Default for Ranges {
     }
 }
 
-/// `protocol 16..25, serdes 0..6`
+/// Formats the ranges as in `protocol 16..25, serdes 0..6`.
 impl fmt::Display for Ranges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "protocol {}, serdes {}", self.protocol, self.serdes)
@@ -104,7 +104,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Creates the pair of a version of the protocol and one of the IFRT values.
+    /// Creates the pair of a protocol version and a version of IFRT values.
     #[must_use]
     pub const fn new(protocol: Version<ProxyProtocol>, serdes: Version<Ifrt>) -> Self {
         Self { protocol, serdes }
@@ -116,14 +116,14 @@ impl Agreement {
         self.protocol
     }
 
-    /// Returns the version that IFRT values are written with.
+    /// Returns the version at which IFRT values are written.
     #[must_use]
     pub const fn serdes(self) -> Version<Ifrt> {
         self.serdes
     }
 }
 
-/// `protocol 25, serdes 6`
+/// Formats the agreement as in `protocol 25, serdes 6`.
 impl fmt::Display for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (protocol, serdes) = (self.protocol.number(), self.serdes.number());

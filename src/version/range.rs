@@ -6,10 +6,10 @@ use serdes_abi::ErrorKind;
 
 use super::{Line, Version, lines::Ifrt};
 
-/// An inclusive range of version numbers, without the line that they belong to.
+/// An inclusive range of version numbers, without their line.
 ///
-/// [`NegotiationError`] holds two of them beside the name of the line, so that it is one type for
-/// all lines. Where the line is known at compile time, use [`VersionRange`].
+/// [`NegotiationError`] holds two of them and the name of the line, so that it is one type for all
+/// lines. Where the line is known at compile time, use [`VersionRange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     minimum: i32,
@@ -45,8 +45,8 @@ impl fmt::Display for NumberRange {
     }
 }
 
-/// An inclusive range of version numbers of the line `L`. A peer's range may have numbers that this
-/// build does not know.
+/// An inclusive range of version numbers of the line `L`. A peer's range may contain numbers that
+/// this build does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VersionRange<L: Line = Ifrt> {
     numbers: NumberRange,
@@ -82,26 +82,26 @@ impl<L: Line> VersionRange<L> {
     }
 }
 
-/// A range without a number in it.
+/// The error of a range that contains no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the range {minimum}..{maximum} is empty; name the lower number first")]
 #[non_exhaustive]
 pub struct EmptyRange {
-    /// The number that was named as the lowest.
+    /// The lowest number that was given.
     pub minimum: i32,
-    /// The number that was named as the highest.
+    /// The highest number that was given.
     pub maximum: i32,
 }
 
 impl EmptyRange {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
     }
 }
 
-/// The range from the first number to the second, both included.
+/// Converts the lowest and the highest number, both included.
 impl<L: Line> TryFrom<(i32, i32)> for VersionRange<L> {
     type Error = EmptyRange;
 
@@ -116,7 +116,7 @@ impl<L: Line> fmt::Display for VersionRange<L> {
     }
 }
 
-/// One of the two sides of a negotiation, such as the one that has to be upgraded.
+/// One of the two sides of a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// This side.
@@ -157,7 +157,7 @@ impl NegotiationError {
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
@@ -184,8 +184,8 @@ impl NegotiationError {
     }
 }
 
-/// The error for a number that is no version of the line, or not one that this build reads and
-/// writes.
+/// The error of a number that is not a version of the line, or that this build does not read and
+/// write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{line} version {found} {} ({supported})",
@@ -205,7 +205,7 @@ pub struct UnknownVersion {
 }
 
 impl UnknownVersion {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput

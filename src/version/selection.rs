@@ -8,9 +8,9 @@ use super::{Date, Line, Version, lines::Ifrt};
 
 /// The version that an accessor selects for older builds, with its age.
 ///
-/// A line whose first entry is younger than the age that was asked for has nothing older: its
-/// oldest version is selected, so that it can be written at all. A program that writes for older
-/// builds should report that.
+/// A line whose first entry is younger than the requested age has nothing older. Its oldest version
+/// is then selected, so that it can be written at all; a program that writes for older builds
+/// should report this.
 ///
 /// ```
 /// use serdes::version::{Date, DeviceState, SerDesWeek4OldVersionAccessor, Week4OldVersionAccessor};
@@ -50,22 +50,23 @@ impl<L: Line> Selection<L> {
         self.version
     }
 
-    /// Returns the day from which builds read and write it.
+    /// Returns the day from which builds read and write the version.
     pub const fn introduced(&self) -> Date {
         self.introduced
     }
 
-    /// Returns its age in days, on the day of the selection.
+    /// Returns the age of the version in days, on the day of the selection.
     pub fn age_days(&self) -> i64 {
         self.day.days_since(self.introduced)
     }
 
-    /// Returns the age in days that was asked for.
+    /// Returns the requested age in days.
     pub const fn asked_days(&self) -> i64 {
         self.asked_days
     }
 
-    /// Returns `true` if it is younger than asked: builds of the age asked for cannot read it.
+    /// Returns `true` if the version is younger than requested: builds of the requested age cannot
+    /// read it.
     pub fn is_younger_than_asked(&self) -> bool {
         self.age_days() < self.asked_days
     }

@@ -1,7 +1,8 @@
 //! `Serialize` and `Deserialize` for versions, ranges and the versions that data carries.
 //!
-//! A version is its number and a range its two ends; the line is in the type. What comes back is
-//! checked as where it comes from a peer: a number that this build does not have is refused.
+//! A version is serialized as its number and a range as its two ends; the line is in the type.
+//! Deserialization checks them like values from a peer: a number that this build does not have is
+//! refused.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

@@ -1,4 +1,4 @@
-//! TensorFlow's own lines: what each release speaks, and what a GraphDef number stands for.
+//! TensorFlow's own lines: the numbers of each release, and the meaning of a GraphDef number.
 
 use serdes_abi::ErrorKind;
 
@@ -9,7 +9,7 @@ use super::{
 /// The lines in which TensorFlow's releases have a number.
 pub const LINES: &[&str] = &["graph_def", "checkpoint", "tensor_bundle"];
 
-/// A release that the table does not know.
+/// The error of a release that is not in the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "TensorFlow {found:?} is not a known release; known are {known} (another patch of one of these \
@@ -24,7 +24,7 @@ pub struct UnknownRelease {
 }
 
 impl UnknownRelease {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound
@@ -58,7 +58,7 @@ pub fn release(version: &str) -> Result<&'static Release, UnknownRelease> {
     })
 }
 
-/// Returns the newest release of the table: the consumer where none is named.
+/// Returns the newest release of the table, the consumer to assume if none is named.
 pub fn newest_release() -> Option<&'static Release> {
     releases().last()
 }
@@ -86,7 +86,7 @@ pub fn consumer(release: &Release, line: &str) -> Option<Consumer> {
 pub fn producer(release: &Release, line: &str) -> Option<Producer> {
     let version = release.number(line)?;
     let record = registry().line(line)?;
-    // A release knows of the faulty consumers from before it.
+    // A release lists faulty consumers that are older than itself.
     let known = |bad: &[i32]| bad.iter().copied().filter(|bad| *bad < version).collect::<Vec<_>>();
     let mut producer =
         Producer::new(version, record.entry(version).map_or(0, |entry| entry.min_consumer))
@@ -103,8 +103,8 @@ pub fn producer(release: &Release, line: &str) -> Option<Producer> {
 pub struct GraphDefNumber {
     /// The number.
     pub number: i32,
-    /// The day that it stands for: by the list below 30, by the count of days from 30 on; `None`
-    /// for negative numbers and for days outside of the calendar.
+    /// The day that the number stands for: from the list below 30, and from the count of days for
+    /// 30 and above; `None` for negative numbers and for days outside the calendar.
     pub date: Option<Date>,
     /// The release that has exactly this number.
     pub release: Option<&'static Release>,
@@ -132,8 +132,8 @@ pub fn graph_def(number: i32) -> GraphDefNumber {
     }
 }
 
-/// An operation that consumers have from a GraphDef number on: may producers emit it already?
-/// `None` for a number that stands for no day.
+/// Returns the addition of an operation that consumers have from a GraphDef number on, which says
+/// when producers may emit it. `None` for a number that stands for no day.
 ///
 /// ```
 /// use serdes::version::tensorflow;

@@ -1,5 +1,5 @@
-//! The VersionDefs that producers stamp, and the consumers of the lines that are known here. The rule
-//! by which consumers judge is [`Consumer::check`].
+//! The VersionDefs that producers record, and the consumers of the known lines. [`Consumer::check`]
+//! has the rule by which consumers accept data.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -10,36 +10,37 @@ use super::{Line, Version, registry};
 impl<L: Line> Version<L> {
     /// Returns the `VersionDef` to record in data of the line that is written at this version: the
     /// line's current number as the producer, the oldest consumer that the version's entry names,
-    /// the line's bad consumers. Consumers that are bad with a certain content only are among them:
-    /// what the data contains is not known here. [`stamp_with`](Self::stamp_with) looks.
+    /// and the line's bad consumers. These include consumers that are bad only with a certain
+    /// content, since the contents of the data are not known here; see
+    /// [`stamp_with`](Self::stamp_with).
     pub fn stamp(self) -> VersionDef {
         Producer::of_line(self).stamp()
     }
 
-    /// Returns the same for data that contains `contents` (for a graph, its operations) and nothing
-    /// else: consumers that are bad with other contents are left alone.
+    /// Returns the `VersionDef` for data that contains `contents` (for a graph, its operations) and
+    /// nothing else: consumers that are bad with other contents are not listed.
     pub fn stamp_with<'c>(self, contents: impl IntoIterator<Item = &'c str>) -> VersionDef {
         Producer::of_line(self).stamp_with(contents)
     }
 }
 
-/// A build that makes data.
+/// A build that writes data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Producer {
-    /// Its version.
+    /// The version of the build.
     pub version: i32,
     /// The oldest consumer that its data is meant for.
     pub min_consumer: i32,
-    /// Consumers that must not take its data.
+    /// Consumers that must not accept its data.
     pub bad_consumers: Vec<i32>,
-    /// Consumers that must not take its data if it has a certain content: content (for a graph, an
-    /// operation) and consumers.
+    /// Consumers that must not accept its data if it has a certain content, as pairs of content
+    /// (for a graph, an operation) and consumers.
     pub bad_consumers_with: Vec<(String, Vec<i32>)>,
 }
 
 impl Producer {
-    /// Creates a producer whose data any consumer from `min_consumer` on may take.
+    /// Creates a producer whose data any consumer from `min_consumer` on may accept.
     pub const fn new(version: i32, min_consumer: i32) -> Self {
         Self { version, min_consumer, bad_consumers: Vec::new(), bad_consumers_with: Vec::new() }
     }
@@ -58,14 +59,14 @@ impl Producer {
         }
     }
 
-    /// Returns the same with consumers that must not take its data.
+    /// Adds consumers that must not accept its data.
     #[must_use]
     pub fn with_bad_consumers(mut self, consumers: impl IntoIterator<Item = i32>) -> Self {
         self.bad_consumers.extend(consumers);
         self
     }
 
-    /// Returns the same with consumers that must not take its data if that contains `content`.
+    /// Adds consumers that must not accept its data if that contains `content`.
     #[must_use]
     pub fn with_bad_consumers_of(
         mut self,
@@ -101,7 +102,7 @@ impl Producer {
     /// assert_eq!(producer.stamp().bad_consumers, [7, 40]); // what it contains is not known
     /// ```
     pub fn stamp_with<'c>(&self, contents: impl IntoIterator<Item = &'c str>) -> VersionDef {
-        // Large graphs say the same operation many times.
+        // A set, since large graphs contain the same operation many times.
         let contents: HashSet<&str> = contents.into_iter().collect();
         self.stamped(|content| contents.contains(content))
     }
@@ -119,8 +120,8 @@ impl Producer {
     }
 }
 
-/// Returns a consumer of the line of this name, with the word for its data in messages that
-/// [`registry`] has; the name itself for a line that is not there.
+/// Returns a consumer of the named line, with the word for its data in messages from [`registry`];
+/// for a line that is not there, the name itself.
 ///
 /// ```
 /// use serdes::version::{VersionDef, VersionRule, consumer};

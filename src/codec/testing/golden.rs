@@ -1,4 +1,4 @@
-//! Golden bytes: what each format of a type was written as when it was new.
+//! Golden bytes: the bytes in which each format of a type was written when it was new.
 
 use std::{
     fmt::Debug,
@@ -13,15 +13,15 @@ use crate::{
     version::{AnyVersionAccessor, Line, Version},
 };
 
-/// The variable with which [`golden`] writes the files that are missing: `serdes versions golden`
-/// sets it to `write`.
+/// The variable with which [`golden`] writes missing files: `serdes versions golden` sets it to
+/// `write`.
 const SWITCH: &str = "SERDES_GOLDEN";
 
 /// An error of comparing golden bytes with the bytes that a type writes and reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GoldenError {
-    /// Formats have no golden bytes yet.
+    /// Some formats have no golden bytes yet.
     #[error(
         "there are no golden bytes for {type_name} in {}; `serdes versions golden` writes them, once the format is as it will be released (this test with {SWITCH}=write)",
         shown(paths)
@@ -33,7 +33,7 @@ pub enum GoldenError {
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// The type writes other bytes than it did.
+    /// The type writes different bytes than when the format was new.
     #[error(
         "{}: {type_name} is written otherwise at version {number} than these bytes, which builds in the field read; restore the format, or add one with a new number (`serdes versions add`)",
         path.display()
@@ -58,7 +58,7 @@ pub enum GoldenError {
         /// The cause.
         source: EncodeError,
     },
-    /// Golden bytes are not read.
+    /// Golden bytes cannot be read.
     #[error("{}: {type_name} is not read: {source}", path.display())]
     #[non_exhaustive]
     NotRead {
@@ -69,7 +69,7 @@ pub enum GoldenError {
         /// The cause.
         source: DecodeError,
     },
-    /// Golden bytes are read as another value than was written.
+    /// Golden bytes are read as a different value than the one that was written.
     #[error("{}: read as {found}, written as {expected}", path.display())]
     #[non_exhaustive]
     ReadOtherwise {
@@ -80,7 +80,7 @@ pub enum GoldenError {
         /// The sample.
         expected: String,
     },
-    /// The bytes of a format whose code is gone are still read.
+    /// The bytes of a format whose code was removed are still read.
     #[error("{}: the format is removed or below the minimum, and its bytes are still read", path.display())]
     #[non_exhaustive]
     NotRefused {
@@ -120,11 +120,11 @@ fn shown(paths: &[PathBuf]) -> String {
 }
 
 /// Checks that each format of a type is written as the golden bytes below
-/// `root/tests/golden/LINE/TYPE/vNUMBER.bin`, and that these are read as what was written. Bytes of
-/// a format whose code is gone must be refused.
+/// `root/tests/golden/LINE/TYPE/vNUMBER.bin`, and that these are read as the value that was
+/// written. Bytes of a format whose code was removed must be refused.
 ///
-/// `sample` gives the fullest value that a version can hold; it must be the same in every run. For
-/// a test of the crate that has the type:
+/// `sample` returns the fullest value that a version can hold; it must be the same in every run.
+/// For a test of the crate that has the type:
 ///
 /// ```no_run
 /// use serdes::codec::{DeserializeOptions, testing};
@@ -143,7 +143,7 @@ fn shown(paths: &[PathBuf]) -> String {
 /// that are missing are written. None is ever overwritten.
 ///
 /// # Errors
-/// [`GoldenError`], by the first thing that is wrong; missing files all together, at the end.
+/// [`GoldenError`] for the first failure; missing files are reported together, at the end.
 pub fn golden<L, T>(
     root: impl AsRef<Path>,
     options: &DeserializeOptions,
@@ -219,7 +219,7 @@ where
     Err(GoldenError::Missing { type_name: T::NAME, paths: missing })
 }
 
-/// Makes a file whole, or not at all; what is there stays.
+/// Writes a file completely or not at all. Never overwrites a file.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

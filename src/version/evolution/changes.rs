@@ -1,4 +1,4 @@
-//! Changes of a versions.toml that the steps taken ask for.
+//! The changes of a versions.toml that the steps taken require.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use super::Date;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedEntry {
-    /// Its number.
+    /// The number of the entry.
     pub number: i32,
-    /// Its day, if the steps were given one.
+    /// The day of the entry, if the steps were given one.
     pub introduced: Option<Date>,
     /// The summary of the entry.
     pub summary: String,
@@ -18,7 +18,8 @@ pub struct PlannedEntry {
     pub min_consumer: i32,
 }
 
-/// The changes of a versions.toml that the steps taken ask for. Its text is the rows to write.
+/// The changes of a versions.toml that the steps taken require. Its `Display` form is the rows to
+/// write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
@@ -30,7 +31,7 @@ pub struct Changes {
     pub bad_consumers: Option<Vec<i32>>,
     /// The new `bad_consumers_with` of the line: content and consumers.
     pub bad_consumers_with: Option<Vec<(String, Vec<i32>)>>,
-    /// An entry that is there already, and its new `min_consumer`.
+    /// An existing entry's number, and its new `min_consumer`.
     pub min_consumer: Option<(i32, i32)>,
     /// The entries to add, in this order.
     pub entries: Vec<PlannedEntry>,
@@ -88,7 +89,7 @@ impl fmt::Display for Changes {
     }
 }
 
-/// A text as TOML's basic string.
+/// A text formatted as a basic string of TOML.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {

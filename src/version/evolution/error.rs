@@ -4,11 +4,11 @@ use serdes_abi::ErrorKind;
 
 use super::{Date, ReleaseError};
 
-/// A step that would leave readers behind, or numbers that contradict each other.
+/// The error of a step that would leave readers behind, or of numbers that contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvolutionError {
-    /// A bound above the build's own version: it could not read what it writes.
+    /// A bound is above the build's own version, so that the build could not read what it writes.
     #[error("{bound} {found} is above the build's own version {version}; raise the version first")]
     BoundAboveVersion {
         /// `min_consumer` or `min_producer`.
@@ -18,7 +18,7 @@ pub enum EvolutionError {
         /// The build's version.
         version: i32,
     },
-    /// A bound that would go back.
+    /// A bound would go back.
     #[error("{bound} {found} is below the present {present}; bounds only go up")]
     BoundGoesBack {
         /// `min_consumer` or `min_producer`.
@@ -28,13 +28,13 @@ pub enum EvolutionError {
         /// The present number.
         present: i32,
     },
-    /// Functionality may only go with a major release.
+    /// Functionality may be removed in a major release only.
     #[error("{operation} can only be removed with a major release; until then it stays banned")]
     NotAMajorRelease {
         /// The operation.
         operation: String,
     },
-    /// A patch release may not do what the patch before it cannot follow.
+    /// A patch release may not do anything that the previous patch cannot follow.
     #[error(
         "{step} is not for a patch release: the patches of a minor release read each other's data, in \
          both directions; do it in the next minor release"
@@ -43,7 +43,7 @@ pub enum EvolutionError {
         /// The step.
         step: &'static str,
     },
-    /// Producers would emit what consumers within the window do not know yet.
+    /// Producers would emit an operation that consumers within the window do not know yet.
     #[error(
         "producers may not emit {operation} on {day}: consumers have it since {added} only, and those \
          of the {window} days before do not; emit it from {first} on"
@@ -53,11 +53,11 @@ pub enum EvolutionError {
         operation: String,
         /// The day on which consumers got it.
         added: Date,
-        /// The day asked for.
+        /// The requested day.
         day: Date,
         /// The days for which new data is promised to older consumers.
         window: i64,
-        /// The first day on which producers may emit it.
+        /// The first day on which producers may emit the operation.
         first: Date,
     },
     /// A consumer is banned that does not exist yet.
@@ -68,7 +68,7 @@ pub enum EvolutionError {
         /// The build's version.
         version: i32,
     },
-    /// A build that would refuse its own data.
+    /// A build would refuse its own data.
     #[error(
         "consumer {version} is this build itself: it would refuse what it writes; mend it under a new \
          version, and let that one ban it"
@@ -83,7 +83,7 @@ pub enum EvolutionError {
         /// The build's version.
         version: i32,
     },
-    /// The number of a day is taken.
+    /// The number of a day is taken already.
     #[error(
         "{line} counts days, and {number}, which stands for {day}, is not above the last number {last}; \
          take a later day"
@@ -98,7 +98,7 @@ pub enum EvolutionError {
         /// The newest number of the line.
         last: i32,
     },
-    /// A step before the newest entry of the line.
+    /// A step is dated before the newest entry of the line.
     #[error("the day {found} is before {last}, that of the step before; steps only go forward")]
     DayGoesBack {
         /// The day of the step.
@@ -106,7 +106,7 @@ pub enum EvolutionError {
         /// The day of the newest entry, or of the step before.
         last: Date,
     },
-    /// A line without a version on the day.
+    /// A line has no version on the day.
     #[error("{line} has no version on {day}; the first step of a line is its first entry")]
     NoVersionYet {
         /// The line.
@@ -114,13 +114,13 @@ pub enum EvolutionError {
         /// The day.
         day: Date,
     },
-    /// A text that is no release, or releases that do not rise.
+    /// A text is not a release, or releases are not in ascending order.
     #[error(transparent)]
     Release(#[from] ReleaseError),
 }
 
 impl EvolutionError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

@@ -1,14 +1,15 @@
-//! When a producer may emit a new operation.
+//! The rule that says when a producer may emit a new operation.
 
 use super::{Date, EvolutionError};
 
-/// Days for which a consumer is promised to load the data of newer producers: three weeks.
+/// The number of days for which a consumer is promised to load the data of newer producers: three
+/// weeks.
 ///
-/// TensorFlow's window for forward compatibility; in its GraphDef numbers, which count days, also
-/// the distance from which a consumer doubts a producer.
+/// This is TensorFlow's window for forward compatibility. In its GraphDef numbers, which count
+/// days, it is also the distance from which a consumer distrusts a producer.
 pub const FORWARD_COMPATIBILITY_DAYS: i64 = 21;
 
-/// An operation that consumers have got, and producers do not emit yet.
+/// An operation that consumers know, and that producers do not emit yet.
 ///
 /// ```
 /// use serdes::version::{Date, evolution::OperationAddition};
@@ -27,34 +28,34 @@ pub struct OperationAddition {
     pub operation: String,
     /// The day from which consumers have it.
     pub added: Date,
-    /// The days for which new data is promised to consumers from before: 21.
+    /// The number of days for which new data is promised to older consumers: 21.
     pub window_days: i64,
 }
 
 impl OperationAddition {
-    /// Creates an operation that consumers have since the day `added`.
+    /// Creates an operation that consumers have had since the day `added`.
     pub fn new(operation: impl Into<String>, added: Date) -> Self {
         Self { operation: operation.into(), added, window_days: FORWARD_COMPATIBILITY_DAYS }
     }
 
-    /// Returns the same under another promise than three weeks; 0 where forward compatibility is
-    /// not desired.
+    /// Sets a promise other than three weeks; 0 where forward compatibility is not desired.
     #[must_use]
     pub fn with_window(mut self, days: u32) -> Self {
         self.window_days = days.into();
         self
     }
 
-    /// Returns the first day on which producers may emit it; `None` outside of the calendar.
+    /// Returns the first day on which producers may emit the operation; `None` outside the
+    /// calendar.
     pub fn writable_from(&self) -> Option<Date> {
         self.added.plus_days(self.window_days)
     }
 
-    /// Checks that producers may emit it on `day`: every consumer that is promised their data has
-    /// it by then.
+    /// Checks that producers may emit the operation on `day`: every consumer that is promised their
+    /// data has it by then.
     ///
     /// # Errors
-    /// [`EvolutionError::TooEarlyToEmit`], with the first day on which they may.
+    /// [`EvolutionError::TooEarlyToEmit`], with the first day on which they may emit it.
     pub fn may_emit(&self, day: Date) -> Result<(), EvolutionError> {
         if day.days_since(self.added) >= self.window_days {
             return Ok(());
@@ -69,7 +70,7 @@ impl OperationAddition {
     }
 }
 
-/// The refusal of an operation in data from some version on.
+/// The refusal of an operation in data of some version and above.
 ///
 /// Verdicts on graphs (`check`) treat a ban like an operation that TensorFlow deprecated:
 /// `Consumer::with_ban` takes one.
@@ -85,7 +86,7 @@ pub struct OperationBan {
 }
 
 impl OperationBan {
-    /// Creates a ban that was made earlier.
+    /// Creates the record of a ban that was made earlier.
     pub fn new(
         operation: impl Into<String>,
         from_version: i32,
