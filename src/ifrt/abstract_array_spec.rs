@@ -11,9 +11,9 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("AbstractArraySpec");
 
-/// Spec of an array whose devices are not chosen yet.
+/// The spec of an array whose devices are not chosen yet.
 ///
-/// Known to builds from version 5 on. Its message has no place to tell an unset memory kind from an
+/// Known to builds since version 5. Its message cannot distinguish an unset memory kind from an
 /// empty name: both are the default kind here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -30,7 +30,7 @@ pub struct AbstractArraySpec {
     layout: Option<PjRtLayout>,
 }
 
-/// An empty name is the default kind.
+/// Replaces an empty name by the default kind.
 fn named(memory_kind: MemoryKind) -> MemoryKind {
     let is_empty = memory_kind.name() == Some("");
     if is_empty { MemoryKind::unset() } else { memory_kind }
@@ -89,7 +89,7 @@ impl AbstractArraySpec {
         self.layout.as_ref()
     }
 
-    /// Returns the array on `devices`, one a shard.
+    /// Returns the array on `devices`, one per shard.
     ///
     /// # Errors
     /// [`IfrtError`] if there are not as many devices as shards.
@@ -103,7 +103,7 @@ impl AbstractArraySpec {
     }
 }
 
-/// Takes the devices off an array spec.
+/// Removes the devices from an array spec.
 impl TryFrom<&ArraySpec> for AbstractArraySpec {
     type Error = IfrtError;
 
@@ -127,7 +127,7 @@ impl fmt::Display for AbstractArraySpec {
     }
 }
 
-/// Writes format 0 from version 5 on.
+/// Writes format 0 at version 5 and above.
 impl ToProto for AbstractArraySpec {
     type Proto = AbstractArraySpecProto;
 

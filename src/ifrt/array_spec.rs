@@ -16,8 +16,8 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ArraySpec");
 
-/// Spec of an array without its data: element type, shape, sharding, and a layout if it is not the
-/// default.
+/// The spec of an array without its data: element type, shape, sharding, and a layout if it is not
+/// the default.
 ///
 /// ```
 /// use serdes::codec::{FromProto, ToProto};
@@ -88,8 +88,8 @@ impl ArraySpec {
         self.layout.as_ref()
     }
 
-    /// Returns the size of the whole array in bytes, each element in whole bytes as on the wire;
-    /// `None` for element types without a fixed size.
+    /// Returns the size of the whole array in bytes, with each element in whole bytes as in
+    /// messages; `None` for element types without a fixed size.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit 63 bits.
@@ -100,7 +100,8 @@ impl ArraySpec {
     }
 }
 
-/// The text form of a layout has no place for the memory space in an array spec: readers reset it.
+/// Resets the memory space of `layout`. The text form in an array spec has no place for it, and
+/// readers reset it too.
 pub(super) fn in_default_space(layout: PjRtLayout) -> PjRtLayout {
     match layout.xla_layout().memory_space() {
         0 => layout,
@@ -108,7 +109,7 @@ pub(super) fn in_default_space(layout: PjRtLayout) -> PjRtLayout {
     }
 }
 
-/// `F32[512,512] SingleDeviceSharding(device: 0, memory_kind: (default))`
+/// Formats as `F32[512,512] SingleDeviceSharding(device: 0, memory_kind: (default))`.
 impl fmt::Display for ArraySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.dtype, self.shape)?;
@@ -126,7 +127,7 @@ described_by_bytes! {
     FromProto for ArraySpec as ArraySpecProto
 }
 
-/// The bytes that an array spec takes besides its sharding, about.
+/// The approximate size in bytes of an encoded array spec without its sharding.
 const BESIDES_SHARDING: usize = 192;
 
 impl WireFormat for ArraySpec {

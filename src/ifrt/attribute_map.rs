@@ -1,4 +1,4 @@
-//! Attributes by name. Must never know what an attribute means.
+//! Attributes by name. The module does not depend on the meaning of an attribute.
 
 use std::fmt;
 
@@ -22,15 +22,15 @@ const FORMATS: Formats = Formats::of("AttributeMap");
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AttributeValue {
-    /// Bytes, text as a rule.
+    /// Bytes, usually text.
     String(#[cfg_attr(feature = "serde", serde(with = "bytes_as_list"))] Bytes),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int64(i64),
-    /// Integers.
+    /// A list of integers.
     Int64List(Vec<i64>),
-    /// A number.
+    /// A floating-point number.
     Float(f32),
 }
 
@@ -65,7 +65,7 @@ impl AttributeValue {
     }
 }
 
-/// Text in quotes, with bytes that are not UTF-8 as replacement characters.
+/// Formats text in quotes; bytes that are not UTF-8 become replacement characters.
 impl fmt::Display for AttributeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,12 +111,12 @@ from_rust! {
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct AttributeMap {
-    /// In the order of their names, each once. Maps are small and mostly read and written as a
-    /// whole, which a list does faster than a tree.
+    /// Sorted by name, each name once. Maps are small and mostly read and written as a whole, which
+    /// is faster with a list than with a tree.
     attributes: Vec<(String, AttributeValue)>,
 }
 
-/// A look-up by name and type.
+/// Defines a look-up by name and type.
 macro_rules! getter {
     ($(#[$doc:meta])* $name:ident $variant:ident $expected:literal -> $rust:ty, $value:ident => $result:expr) => {
         $(#[$doc])*
@@ -146,7 +146,7 @@ impl AttributeMap {
     /// Returns the value of the attribute `key`.
     ///
     /// # Errors
-    /// [`IfrtError::MissingAttribute`], which names it.
+    /// [`IfrtError::MissingAttribute`], which names the attribute.
     pub fn get(&self, key: &str) -> Result<&AttributeValue, IfrtError> {
         match self.place(key).map(|place| self.attributes.get(place)) {
             Ok(Some((_, value))) => Ok(value),
@@ -155,23 +155,23 @@ impl AttributeMap {
     }
 
     getter! {
-        /// The bytes of the attribute `key`.
+        /// Returns the bytes of the attribute `key`.
         string String "string" -> &Bytes, value => value
     }
     getter! {
-        /// The truth of the attribute `key`.
+        /// Returns the boolean of the attribute `key`.
         bool Bool "bool" -> bool, value => *value
     }
     getter! {
-        /// The integer of the attribute `key`.
+        /// Returns the integer of the attribute `key`.
         int64 Int64 "int64" -> i64, value => *value
     }
     getter! {
-        /// The integers of the attribute `key`.
+        /// Returns the integers of the attribute `key`.
         int64_list Int64List "list of int64" -> &[i64], value => value
     }
     getter! {
-        /// The number of the attribute `key`.
+        /// Returns the floating-point number of the attribute `key`.
         float Float "float" -> f32, value => *value
     }
 
@@ -180,10 +180,10 @@ impl AttributeMap {
         self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key))
     }
 
-    /// Returns the map of `attributes`; of several with one name the last one counts.
+    /// Returns the map of `attributes`; if a name occurs several times, the last value counts.
     fn of(mut attributes: Vec<(String, AttributeValue)>) -> Self {
         if !attributes.is_sorted_by(|(left, _), (right, _)| left < right) {
-            // Stable, so that those with one name stay in their order.
+            // The sort is stable, so attributes with the same name stay in their order.
             attributes.sort_by(|(left, _), (right, _)| left.cmp(right));
             attributes.reverse();
             attributes.dedup_by(|(earlier, _), (later, _)| earlier == later);
@@ -192,8 +192,8 @@ impl AttributeMap {
         Self { attributes }
     }
 
-    /// Sets an attribute; gives the value that it had. A map of many attributes is made faster from
-    /// an iterator.
+    /// Sets an attribute and returns its previous value. A map of many attributes is built faster
+    /// from an iterator.
     pub fn set(
         &mut self,
         key: impl Into<String>,
@@ -245,7 +245,7 @@ impl fmt::Debug for AttributeMap {
     }
 }
 
-/// `{cores: 8, name: "v5"}`
+/// Formats as `{cores: 8, name: "v5"}`.
 impl fmt::Display for AttributeMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{")?;
@@ -264,7 +264,7 @@ described_by_bytes! {
     FromProto for AttributeMap as AttributeMapProto
 }
 
-/// Bytes besides the name and the value of an attribute, at most as a rule.
+/// An upper limit, in most cases, on the bytes of an attribute besides its name and value.
 const AROUND: usize = 12;
 
 impl WireFormat for AttributeMap {
@@ -298,8 +298,7 @@ impl WireFormat for AttributeMap {
     }
 
     fn read(message: Encoded<'_>, _: &DeserializeOptions) -> Result<Self, DecodeError> {
-        // As many as there are if each takes 32 bytes, so that short maps are not moved as they
-        // grow.
+        // Capacity for attributes of 32 bytes each, so that short maps are not moved as they grow.
         let mut attributes = Vec::with_capacity(message.bytes().len() / 32 + 1);
         let (mut recorded, mut without_value) = (0, None);
         let mut fields = Fields::new(Self::NAME, message.bytes());
@@ -347,14 +346,14 @@ impl AttributeValue {
         }
     }
 
-    /// The last value of the message, if it has one of a known case.
-    // Not inlined: it is made where the caller wants it, and needs the registers.
+    /// Returns the last value in the message, or `None` if it has no value of a known type.
+    // Not inlined: the value is built in the caller's memory, and building it needs the registers.
     #[inline(never)]
     fn read(message: Encoded<'_>) -> Result<Option<Self>, DecodeError> {
         let mut fields = Fields::new(AttributeMap::NAME, message.bytes());
         match fields.next()? {
             None => Ok(None),
-            // One value is what writers give.
+            // Writers write exactly one value.
             Some((number, value)) if fields.is_at_end() => {
                 Self::read_field(message, number, value, None)
             }
@@ -372,8 +371,8 @@ impl AttributeValue {
         Ok(found)
     }
 
-    /// Returns the value of a field, where `before` came before it: a list continues one, and a
-    /// field that is not known changes nothing.
+    /// Returns the value of a field that follows the value `before`: a list continues an earlier
+    /// one, and an unknown field changes nothing.
     #[inline(always)]
     fn read_field(
         message: Encoded<'_>,

@@ -1,5 +1,5 @@
-//! Devices by their ids, lists of them, and where readers look them up. Must never know what a
-//! device can do.
+//! Devices by id, lists of devices, and the look-up of devices for readers. The module does not
+//! depend on the capabilities of a device.
 
 use std::{
     fmt,
@@ -47,18 +47,19 @@ impl std::str::FromStr for DeviceId {
     }
 }
 
-/// Reach of a device: this process can use it itself, or another process of the same job can.
+/// The reach of a device: this process can use the device itself, or another process of the same
+/// job can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// This process can.
+    /// This process can use the device.
     Addressable,
-    /// Another process can.
+    /// Another process can use the device.
     Remote,
 }
 
-/// Says which devices there are, for reading types that name devices by their ids.
+/// Looks up devices, for reading types that name devices by their ids.
 pub trait DeviceLookup: Send + Sync {
-    /// Looks up if this process can use the device `id`.
+    /// Returns [`Reach::Addressable`] if this process can use the device `id`.
     ///
     /// # Errors
     /// [`DecodeError::unknown_device`] if there is no such device.
@@ -90,8 +91,8 @@ impl<T: DeviceLookup + ?Sized> DeviceLookup for Arc<T> {
     }
 }
 
-/// Takes every id for an addressable device: for tools that look at data without having its
-/// devices.
+/// A look-up that accepts every id as an addressable device, for tools that inspect data without
+/// its devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AnyDevice;
 
@@ -105,7 +106,7 @@ impl DeviceLookup for AnyDevice {
     }
 }
 
-/// The devices of a client: those of a list, all addressable.
+/// Looks up devices in a list, all of which are addressable.
 impl DeviceLookup for DeviceList {
     fn look_up(&self, id: DeviceId) -> Result<Reach, DecodeError> {
         match self.ids().iter().position(|own| *own == id) {
@@ -135,7 +136,7 @@ impl DeviceLookup for DeviceList {
     }
 }
 
-/// The option without which no sharding is read: where to look devices up.
+/// The option with the device look-up, without which no sharding can be read.
 ///
 /// ```
 /// use serdes::{codec::DeserializeOptions, ifrt::{AnyDevice, DeserializeShardingOptions}};
@@ -149,7 +150,7 @@ pub struct DeserializeShardingOptions {
 }
 
 impl DeserializeShardingOptions {
-    /// Looks devices up in `devices`.
+    /// Creates the option to look devices up in `devices`.
     pub fn new(devices: impl DeviceLookup + 'static) -> Self {
         Self { devices: Arc::new(devices) }
     }
@@ -166,31 +167,31 @@ impl fmt::Debug for DeserializeShardingOptions {
     }
 }
 
-/// Options with a device look-up, under parity validation: what reading a sharding needs at least.
+/// Returns options with a device look-up and parity validation, the minimum for reading a sharding.
 pub fn with_devices(devices: impl DeviceLookup + 'static) -> DeserializeOptions {
     DeserializeOptions::new().with(DeserializeShardingOptions::new(devices))
 }
 
 struct Devices {
     ids: Vec<DeviceId>,
-    /// One flag a device; absent if all are addressable.
+    /// One flag per device; absent if all are addressable.
     addressable: Option<Vec<bool>>,
     addressable_list: OnceLock<DeviceList>,
     fingerprint: OnceLock<u64>,
 }
 
-/// Devices in an order. Cheap to clone; equality depends on the order.
+/// An ordered list of devices. Cheap to clone; equality depends on the order.
 #[derive(Clone)]
 pub struct DeviceList(Arc<Devices>);
 
 impl DeviceList {
-    /// Creates the devices `ids`, all addressable.
+    /// Creates a list of the devices `ids`, all addressable.
     pub fn new(ids: impl IntoIterator<Item = DeviceId>) -> Self {
         Self::from_parts(ids.into_iter().collect(), None)
     }
 
-    /// Returns the devices `ids`, of which those are addressable for which `is_addressable` says
-    /// so.
+    /// Creates a list of the devices `ids`; a device is addressable if `is_addressable` returns
+    /// `true` for it.
     pub fn with_addressable(
         ids: impl IntoIterator<Item = DeviceId>,
         is_addressable: impl Fn(DeviceId) -> bool,
@@ -221,7 +222,7 @@ impl DeviceList {
         self.0.ids.is_empty()
     }
 
-    /// Returns true if this process can use the device at `index`; false beyond the end.
+    /// Returns true if this process can use the device at `index`; false past the end.
     pub fn is_addressable(&self, index: usize) -> bool {
         match &self.0.addressable {
             Some(flags) => flags.get(index).copied().unwrap_or(false),
@@ -229,13 +230,13 @@ impl DeviceList {
         }
     }
 
-    /// Returns true if this process can use all of them.
+    /// Returns true if this process can use all of the devices.
     pub fn is_fully_addressable(&self) -> bool {
         self.0.addressable.is_none()
     }
 
-    /// Devices that this process can use, in the same order. Computed at first use; cheap from then
-    /// on, from any thread.
+    /// Returns the devices that this process can use, in the same order. Computed at first use;
+    /// cheap afterwards, from any thread.
     pub fn addressable(&self) -> &Self {
         let Some(flags) = &self.0.addressable else { return self };
         self.0.addressable_list.get_or_init(|| {
@@ -244,10 +245,10 @@ impl DeviceList {
         })
     }
 
-    /// Returns a number that is the same for equal lists, in every build, and never 0.
+    /// Returns a number that is equal for equal lists, in every build, and never 0.
     pub fn fingerprint(&self) -> u64 {
         *self.0.fingerprint.get_or_init(|| {
-            // FNV-1a, over words in place of bytes, with a final mix.
+            // FNV-1a over words instead of bytes, with a final mix.
             let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ self.0.ids.len() as u64;
             for id in &self.0.ids {
                 state = (state ^ u64::from(id.0.cast_unsigned())).wrapping_mul(0x0100_0000_01b3);
@@ -257,7 +258,7 @@ impl DeviceList {
         })
     }
 
-    /// Returns the difference from `other`, for people; `None` if they are equal.
+    /// Describes the difference from `other`, for people; `None` if the lists are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self == other {
             return None;
@@ -297,14 +298,14 @@ impl fmt::Debug for DeviceList {
     }
 }
 
-/// `[0,1,2]`
+/// Formats as `[0,1,2]`.
 impl fmt::Display for DeviceList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, self.ids())
     }
 }
 
-/// Reads `[0,1,2]`, all of them addressable: the text does not say which are.
+/// Parses `[0,1,2]`. All devices are addressable: the text does not say which are.
 impl std::str::FromStr for DeviceList {
     type Err = IfrtError;
 
@@ -342,14 +343,14 @@ described_by_bytes! {
     FromProto for DeviceList as DeviceListProto
 }
 
-/// Lists of this many devices are written without an allocation for their numbers.
+/// Lists of up to this many devices are written without an allocation for their numbers.
 const FEW_DEVICES: usize = 32;
 
 impl WireFormat for DeviceList {
     const NAME: &'static str = "DeviceList";
 
     fn capacity(&self) -> usize {
-        // A few digits each.
+        // Assumes a few digits per id.
         2 * self.len()
     }
 

@@ -1,4 +1,4 @@
-//! The types of elements: their numbers, names and sizes.
+//! The element types of arrays: their numbers, names and sizes.
 
 use std::{fmt, str::FromStr};
 
@@ -16,7 +16,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("DType").negative_passes();
 
-/// The first version whose builds know the 6-bit floats. Older ones read them as invalid, without
+/// The first version whose builds know the 6-bit floats. Older builds read them as invalid, without
 /// an error.
 const SIX_BIT_FLOATS_SINCE: i32 = FORMATS.feature("6-bit floats");
 
@@ -24,9 +24,9 @@ macro_rules! dtypes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $wire:literal $in_memory:literal $bits:expr;)*) => {
         /// The type of the elements of an array.
         ///
-        /// Upstream numbers them twice: on the wire and, differently for four of them, in memory.
-        /// See [`to_wire`](Self::to_wire) and [`in_memory_number`](Self::in_memory_number); never
-        /// store one as the other.
+        /// Upstream has two numberings, one in messages and one in memory, which differ for four
+        /// types. See [`to_wire`](Self::to_wire) and [`in_memory_number`](Self::in_memory_number);
+        /// never store one as the other.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum DType {
@@ -34,7 +34,7 @@ macro_rules! dtypes {
         }
 
         impl DType {
-            /// All types, invalid among them, in the order of upstream's table.
+            /// All types, including invalid, in the order of upstream's table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Returns the name, in capitals.
@@ -64,7 +64,7 @@ macro_rules! dtypes {
                 match number { $($in_memory => Some(Self::$variant),)* _ => None }
             }
 
-            /// Returns the size of an element in bits; `None` for those without a fixed size.
+            /// Returns the size of an element in bits; `None` for types without a fixed size.
             pub const fn bits(self) -> Option<u32> {
                 match self { $(Self::$variant => $bits,)* }
             }
@@ -73,10 +73,10 @@ macro_rules! dtypes {
 }
 
 dtypes! {
-    /// No type, or one that is not known here.
+    /// No type, or a type that this build does not know.
     #[default]
     Invalid "INVALID" 0 0 None;
-    /// Two values, a byte each.
+    /// A boolean, one byte each.
     Pred "PRED" 1 1 Some(8);
     /// Signed, 1 bit.
     S1 "S1" 32 30 Some(1);
@@ -120,7 +120,7 @@ dtypes! {
     C128 "C128" 18 18 Some(128);
     /// Orders side effects; holds no data.
     Token "TOKEN" 17 17 None;
-    /// Known to the device only.
+    /// Known only to the device.
     Opaque "OPAQUE" 14 14 None;
     /// 8-bit float: 3 exponent and 4 mantissa bits.
     F8E3M4 "F8E3M4" 29 29 Some(8);
@@ -149,7 +149,7 @@ dtypes! {
 }
 
 impl DType {
-    /// Returns the size of an element in bytes; `None` for those without a fixed size and for those
+    /// Returns the size of an element in bytes; `None` for types without a fixed size and for types
     /// smaller than a byte.
     pub const fn byte_size(self) -> Option<usize> {
         match self.bits() {
@@ -158,8 +158,8 @@ impl DType {
         }
     }
 
-    /// Returns the bytes of an element that has whole bytes to itself, as elements on the wire and
-    /// in a device state have; `None` for those without a fixed size.
+    /// Returns the size in bytes of an element that is stored in whole bytes, as in messages and in
+    /// a device state; `None` for types without a fixed size.
     pub const fn unpacked_byte_size(self) -> Option<u32> {
         match self.bits() {
             Some(bits) => Some(bits.div_ceil(8)),
@@ -194,11 +194,11 @@ impl FromStr for DType {
 }
 
 described_by_bytes! {
-    /// Writes format 0 at every version; the 6-bit floats are refused for readers that would take
-    /// them for invalid.
+    /// Writes format 0 at every version; the 6-bit floats are refused for readers that would read
+    /// them as invalid.
     ToProto,
-    /// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`], in
-    /// strict mode refused as too new.
+    /// Accepts format 0 and negative numbers. An unknown kind is read as [`DType::Invalid`]; strict
+    /// mode refuses it as too new.
     FromProto for DType as DTypeProto
 }
 

@@ -1,4 +1,4 @@
-//! Shapes of which some dimensions vary up to a bound.
+//! Shapes in which some dimensions vary up to a bound.
 
 use std::{fmt, str::FromStr};
 
@@ -21,7 +21,7 @@ use crate::{
 const TAG_FORMATS: Formats = Formats::of("BoundedDynamicShapeTag");
 const FORMATS: Formats = Formats::of("DynamicShape");
 
-/// Says which dimensions of a [`DynamicShape`] vary, with the dimension itself as the bound.
+/// The dimensions of a [`DynamicShape`] that vary; the size of such a dimension is its bound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Vec<bool>", into = "Vec<bool>"))]
@@ -30,7 +30,7 @@ pub struct BoundedDynamicShapeTag {
 }
 
 impl BoundedDynamicShapeTag {
-    /// Creates the tag with one flag a dimension.
+    /// Creates the tag with one flag per dimension.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if no dimension is dynamic: such a shape is a [`Shape`].
@@ -50,7 +50,7 @@ impl BoundedDynamicShapeTag {
         )))
     }
 
-    /// Returns one flag a dimension.
+    /// Returns one flag per dimension.
     pub fn dynamic_dims(&self) -> &[bool] {
         &self.dynamic
     }
@@ -73,8 +73,7 @@ impl From<BoundedDynamicShapeTag> for Vec<bool> {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. A tag without a dynamic dimension is read, and refused in strict mode
-    /// only.
+    /// Accepts format 0. A tag without a dynamic dimension is refused in strict mode only.
     FromProto for BoundedDynamicShapeTag as BoundedDynamicShapeTagProto
 }
 
@@ -110,7 +109,7 @@ impl WireFormat for BoundedDynamicShapeTag {
     }
 }
 
-/// A shape of which some dimensions vary up to a bound.
+/// A shape in which some dimensions vary up to a bound.
 ///
 /// ```
 /// use serdes::ifrt::{BoundedDynamicShapeTag, DynamicShape, Shape};
@@ -130,10 +129,10 @@ pub struct DynamicShape {
 deserialize_checked!(DynamicShape { shape: Shape, tag: BoundedDynamicShapeTag });
 
 impl DynamicShape {
-    /// Creates the shape with bounds `shape`, of which the dimensions in `tag` vary.
+    /// Creates the shape with the bounds `shape`, in which the dimensions in `tag` vary.
     ///
     /// # Errors
-    /// [`IfrtError::RankMismatch`] if the tag has not one flag a dimension.
+    /// [`IfrtError::RankMismatch`] if the tag does not have one flag per dimension.
     pub fn new(shape: Shape, tag: BoundedDynamicShapeTag) -> Result<Self, IfrtError> {
         if shape.rank() != tag.dynamic.len() {
             return Err(IfrtError::RankMismatch {
@@ -156,18 +155,19 @@ impl DynamicShape {
         &self.tag
     }
 
-    /// Returns the static shape that has room for every value: all dimensions at their bounds.
+    /// Returns the static shape that is large enough for every value: all dimensions at their
+    /// bounds.
     pub const fn padded_shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Returns true if the dimension at `index` varies; false beyond the rank.
+    /// Returns true if the dimension at `index` varies; false past the last dimension.
     pub fn is_dynamic(&self, index: usize) -> bool {
         self.tag.dynamic.get(index).copied().unwrap_or(false)
     }
 }
 
-/// `[<=8,128]`
+/// Formats as `[<=8,128]`.
 impl fmt::Display for DynamicShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dims = self.shape.dims().iter().enumerate();
@@ -180,7 +180,7 @@ impl fmt::Display for DynamicShape {
     }
 }
 
-/// A dimension and whether it varies: `<=8` or `128`.
+/// A dimension and its flag, formatted as `<=8` if it varies, else as `128`.
 struct Bound(i64, bool);
 
 impl FromStr for Bound {

@@ -1,4 +1,4 @@
-//! Why a value cannot be made, asked or parsed.
+//! The error of constructing, querying or parsing a value of IFRT.
 
 use crate::codec::{DecodeError, ErrorKind, Status, StatusCode};
 
@@ -7,7 +7,7 @@ pub(in crate::ifrt) fn invalid<T>(message: impl Into<String>) -> Result<T, IfrtE
     Err(IfrtError::Invalid(message.into()))
 }
 
-/// Why a value of an IFRT type cannot be made, asked or parsed. The caller is to blame.
+/// The error of constructing, querying or parsing a value of an IFRT type. The caller is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IfrtError {
@@ -42,7 +42,7 @@ pub enum IfrtError {
         /// The most that is allowed.
         limit: u64,
     },
-    /// Two things must have the same number of dimensions.
+    /// Two values must have the same number of dimensions.
     #[error("{what} has rank {found}; expected rank {expected}, as the {other} has")]
     #[non_exhaustive]
     RankMismatch {
@@ -52,10 +52,10 @@ pub enum IfrtError {
         found: usize,
         /// Name of the value that it must agree with.
         other: &'static str,
-        /// The rank of that.
+        /// The rank of the other value.
         expected: usize,
     },
-    /// Two things must have the same number of elements.
+    /// Two values must have the same number of elements.
     #[error("found {found} {what}; expected {expected}, one for each of the {other}")]
     #[non_exhaustive]
     CountMismatch {
@@ -65,7 +65,7 @@ pub enum IfrtError {
         found: u64,
         /// Name of the items that they must agree with.
         other: &'static str,
-        /// The count of that.
+        /// The count of those items.
         expected: u64,
     },
     /// A dimension cannot be cut into equal shards.
@@ -76,27 +76,27 @@ pub enum IfrtError {
     NotDivisible {
         /// The position of the dimension.
         index: usize,
-        /// Its elements.
+        /// The number of elements in the dimension.
         dimension: i64,
         /// The number of shards.
         shards: i64,
     },
-    /// The sharding knows one shape only, and it is not this one.
+    /// The sharding describes a different array shape.
     #[error("the sharding is for the shape {expected}, not for {found}")]
     #[non_exhaustive]
     ShapeMismatch {
-        /// The shape that was asked for, as text.
+        /// The requested shape, as text.
         found: String,
-        /// The shape that the sharding knows, as text.
+        /// The shape that the sharding describes, as text.
         expected: String,
     },
-    /// The sharding cannot say what it was asked.
+    /// The sharding does not have the requested information.
     #[error("a {sharding} has no {what}; {remedy}")]
     #[non_exhaustive]
     NotKnown {
         /// The kind of sharding.
         sharding: &'static str,
-        /// Name of the question.
+        /// Name of the requested information.
         what: &'static str,
         /// Remedy for the caller.
         remedy: &'static str,
@@ -119,7 +119,7 @@ pub enum IfrtError {
         key: String,
         /// The type found.
         found: &'static str,
-        /// The type that was asked for.
+        /// The requested type.
         expected: &'static str,
     },
     /// The text is not in the notation of the type.
@@ -132,7 +132,7 @@ pub enum IfrtError {
         found: String,
         /// Position of the first invalid byte, in bytes from the start of the text.
         position: usize,
-        /// The notation, by example.
+        /// An example of the notation.
         expected: &'static str,
     },
 }
@@ -147,7 +147,7 @@ impl IfrtError {
         Self::Text { type_name, found: found.chars().take(200).collect(), position, expected }
     }
 
-    /// Returns the error that a sharding knows one shape only, and was asked for another.
+    /// Returns the error that a sharding describes one array shape only, and another was requested.
     pub(in crate::ifrt) fn shape_mismatch(found: &impl ToString, expected: &impl ToString) -> Self {
         Self::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
     }
@@ -162,7 +162,7 @@ impl IfrtError {
         }
     }
 
-    /// Returns the status code that upstream answers in this case.
+    /// Returns the status code that upstream returns in this case.
     pub const fn code(&self) -> StatusCode {
         match self {
             Self::MissingAttribute { .. } => StatusCode::NotFound,
@@ -176,7 +176,7 @@ impl IfrtError {
         Status::new(self.code(), self.to_string())
     }
 
-    /// Returns the error of a reader of `type_name` that came upon this.
+    /// Returns this error as the error of reading a `type_name`.
     pub(crate) fn decoding(self, type_name: &'static str) -> DecodeError {
         DecodeError::invalid_value(type_name, self.to_string())
     }

@@ -24,19 +24,19 @@ pub struct ExecuteOptions {
 }
 
 impl ExecuteOptions {
-    /// Creates the options of launch 0, on stream 0, everything donatable, without status.
+    /// Creates options for launch 0 on stream 0, with all inputs donatable and without status.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the number that tells launches of the same multi-host job apart.
+    /// Sets the number that distinguishes launches of the same multi-host job.
     #[must_use]
     pub fn with_launch_id(mut self, launch_id: i32) -> Self {
         self.launch_id = launch_id;
         self
     }
 
-    /// Sets the inputs that must stay usable afterwards, by their positions.
+    /// Sets the positions of the inputs that must stay usable afterwards.
     #[must_use]
     pub fn with_non_donatable_input_indices(
         mut self,
@@ -60,19 +60,19 @@ impl ExecuteOptions {
         self
     }
 
-    /// Sets options that only the runtime understands.
+    /// Sets the options that only the runtime understands.
     #[must_use]
     pub fn with_custom_options(mut self, custom_options: AttributeMap) -> Self {
         self.custom_options = Some(custom_options);
         self
     }
 
-    /// Returns the number that tells launches of the same multi-host job apart.
+    /// Returns the number that distinguishes launches of the same multi-host job.
     pub const fn launch_id(&self) -> i32 {
         self.launch_id
     }
 
-    /// Returns the inputs that must stay usable afterwards, by their positions.
+    /// Returns the positions of the inputs that must stay usable afterwards.
     pub const fn non_donatable_input_indices(&self) -> &BTreeSet<i32> {
         &self.non_donatable_input_indices
     }
@@ -87,7 +87,7 @@ impl ExecuteOptions {
         self.execution_stream_id
     }
 
-    /// Options that only the runtime understands.
+    /// Returns the options that only the runtime understands.
     pub const fn custom_options(&self) -> Option<&AttributeMap> {
         self.custom_options.as_ref()
     }
@@ -100,7 +100,7 @@ impl ToProto for ExecuteOptions {
     fn to_proto(&self, version: SerDesVersion) -> Result<Self::Proto, EncodeError> {
         let custom_options = self.custom_options.as_ref();
         Ok(ExecuteOptionsProto {
-            // Exists on the wire, but no build writes or reads it.
+            // The message has this field, but no build writes or reads it.
             untuple_result: false,
             launch_id: self.launch_id,
             non_donatable_input_indices: self.non_donatable_input_indices.iter().copied().collect(),

@@ -20,8 +20,8 @@ use crate::{
 const INDEX_FORMATS: Formats = Formats::of("Index");
 const DOMAIN_FORMATS: Formats = Formats::of("IndexDomain");
 
-/// A position in an array: one number a dimension, the outermost first. Known to builds from
-/// version 4 on.
+/// A position in an array: one number per dimension, the outermost first. Known to builds since
+/// version 4.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Vec<i64>", into = "Vec<i64>"))]
@@ -30,7 +30,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Creates the position with these elements.
+    /// Creates the position with these numbers.
     pub fn new(elements: impl AsRef<[i64]>) -> Self {
         Self { elements: SmallVec::from_slice(elements.as_ref()) }
     }
@@ -40,7 +40,7 @@ impl Index {
         Self { elements: SmallVec::from_elem(0, rank) }
     }
 
-    /// Returns one number a dimension.
+    /// Returns one number per dimension.
     pub fn elements(&self) -> &[i64] {
         &self.elements
     }
@@ -58,7 +58,7 @@ impl From<Index> for Vec<i64> {
     }
 }
 
-/// `[0,256]`
+/// Formats as `[0,256]`.
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.elements)
@@ -76,7 +76,7 @@ impl FromStr for Index {
     }
 }
 
-/// Writes format 0 from version 4 on.
+/// Writes format 0 at version 4 and above.
 impl ToProto for Index {
     type Proto = IndexProto;
 
@@ -101,7 +101,7 @@ impl FromProto for Index {
     }
 }
 
-/// A box inside an array: where it begins, and how large it is. Known to builds from version 4 on.
+/// A box inside an array, given by its origin and its shape. Known to builds since version 4.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct IndexDomain {
@@ -115,7 +115,7 @@ impl IndexDomain {
     /// Creates the box of `shape` that begins at `origin`.
     ///
     /// # Errors
-    /// [`IfrtError::RankMismatch`] if the two have not the same rank.
+    /// [`IfrtError::RankMismatch`] if the ranks differ.
     pub fn new(origin: Index, shape: Shape) -> Result<Self, IfrtError> {
         if origin.elements.len() != shape.rank() {
             return Err(IfrtError::RankMismatch {
@@ -128,12 +128,12 @@ impl IndexDomain {
         Ok(Self { origin, shape })
     }
 
-    /// Returns the box that is the whole array of `shape`.
+    /// Returns the box that covers the whole array of `shape`.
     pub fn whole(shape: Shape) -> Self {
         Self { origin: Index::zeros(shape.rank()), shape }
     }
 
-    /// Returns the index of its first element.
+    /// Returns the position of the box's first element.
     pub const fn origin(&self) -> &Index {
         &self.origin
     }
@@ -149,14 +149,14 @@ impl IndexDomain {
     }
 }
 
-/// `[0,256]+[512,256]`: origin, then shape.
+/// Formats as `[0,256]+[512,256]`: origin, then shape.
 impl fmt::Display for IndexDomain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+{}", self.origin, self.shape)
     }
 }
 
-/// Reads `[0,256]+[512,256]`.
+/// Parses `[0,256]+[512,256]`.
 impl FromStr for IndexDomain {
     type Err = IfrtError;
 
@@ -173,7 +173,7 @@ impl FromStr for IndexDomain {
     }
 }
 
-/// Writes format 0 from version 4 on.
+/// Writes format 0 at version 4 and above.
 impl ToProto for IndexDomain {
     type Proto = IndexDomainProto;
 

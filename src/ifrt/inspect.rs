@@ -1,7 +1,7 @@
-//! Inspection of the versions that are recorded in a serialized value, without reading the value.
+//! Lists the versions that are recorded in a serialized value, without reading the value.
 //!
-//! Data of newer builds is inspected as well: its versions are listed, too new or not. Bytes are
-//! only split into fields; nothing is allocated for what a length announces.
+//! Data of newer builds can be inspected too: all versions are listed, including those that are too
+//! new. Bytes are only split into fields; nothing is allocated for an announced length.
 
 mod schema;
 
@@ -22,7 +22,7 @@ const DEEPEST: usize = 100;
 /// Limit on the total length of all locations, in bytes: deeply nested values have long ones.
 const MOST_LOCATION_BYTES: usize = 64 << 20;
 
-/// Limit on the number of values nested in one.
+/// Limit on the number of values nested inside one value.
 const MOST_VALUES: usize = 1 << 20;
 
 const NAME: &str = "Serialized";
@@ -32,12 +32,13 @@ const NAME: &str = "Serialized";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct NestedVersion {
-    /// Path of the value: field names with dots between them, as in
-    /// `sharding.serialized_sharding.devices`; empty for the outermost.
+    /// Path of the value: field names separated by dots, as in
+    /// `sharding.serialized_sharding.devices`; empty for the outermost value.
     pub location: String,
     /// The registered type name, or the full name of the message.
     pub type_name: String,
-    /// The recorded number; `None` for data that has none, or that this build does not know.
+    /// The recorded number; `None` for data that has none, or of a type that this build does not
+    /// know.
     pub recorded: Option<i32>,
 }
 
@@ -60,7 +61,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Looks into the bytes of a `Serialized` wrapper.
+    /// Inspects the bytes of a `Serialized` wrapper.
     ///
     /// ```
     /// use serdes::codec::Serialized;
@@ -78,20 +79,20 @@ impl Inspection {
     ///
     /// # Errors
     /// [`DecodeError::Malformed`] if the bytes are not made of fields,
-    /// [`DecodeError::LimitExceeded`] if values nest too deep or are too many.
+    /// [`DecodeError::LimitExceeded`] if values nest too deeply or are too many.
     pub fn of_serialized(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut inspection = Self { values: Vec::new() };
         inspection.add_serialized(bytes, &mut Location::default())?;
         Ok(inspection)
     }
 
-    /// Looks into the bytes of a message.
+    /// Inspects the bytes of a message.
     ///
     /// `message` is its full name, such as `xla.ifrt.ArraySpecProto`.
     ///
     /// # Errors
-    /// [`DecodeError::UnknownTypeName`] if no message of that name has or holds versions; else as
-    /// [`of_serialized`](Self::of_serialized).
+    /// [`DecodeError::UnknownTypeName`] if no message of that name has versions or contains
+    /// messages that do; else as [`of_serialized`](Self::of_serialized).
     pub fn of_message(message: &str, bytes: &[u8]) -> Result<Self, DecodeError> {
         let Some(schema) = schema::find(message) else {
             return Err(DecodeError::unknown_type_name(message));
@@ -101,13 +102,13 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// Returns the values, each before those that it holds.
+    /// Returns the values, each before the values inside it.
     pub fn values(&self) -> &[NestedVersion] {
         &self.values
     }
 
-    /// Returns the lowest version that a reader must know: the highest that is recorded, or with
-    /// which one of the types appeared. Negative numbers count as 0.
+    /// Returns the lowest version that a reader must know: the highest version that is recorded, or
+    /// that introduced one of the types. Negative numbers count as 0.
     ///
     /// ```
     /// use serdes::codec::{Serialized, ToProto};
@@ -183,7 +184,7 @@ impl Inspection {
         }
     }
 
-    /// Returns the bytes that need not be a `Serialized`; none at all stand for "not set".
+    /// Adds the values in bytes that need not be a `Serialized`. Empty bytes mean "not set".
     fn add_bytes(&mut self, bytes: &[u8], location: &mut Location) -> Result<(), DecodeError> {
         if bytes.is_empty() {
             return Ok(());
@@ -215,14 +216,15 @@ impl Inspection {
         if schema.version.is_some() {
             self.push(location, type_name.unwrap_or(schema.message), Some(0))?;
         }
-        // How often each field with messages was met, for its index.
+        // The number of occurrences of each field that holds messages, for the index in its
+        // location.
         let mut counts = vec![0_usize; schema.fields.len()];
         let mut fields = WireReader::new(Dialect::Prost, bytes);
         while let Some(field) = fields.next_field().map_err(malformed)? {
             match field.value {
                 FieldValue::Varint(recorded) if schema.version == Some(field.number) => {
                     if let Some(value) = self.values.get_mut(place) {
-                        // As every protobuf reader takes an int32 out of a varint.
+                        // Protobuf readers truncate a varint to an int32 in the same way.
                         value.recorded = Some(recorded as i32);
                     }
                 }
@@ -254,8 +256,8 @@ fn malformed(error: Malformed) -> DecodeError {
     DecodeError::malformed(NAME, error.to_string())
 }
 
-/// Returns the first version that has the type of this name, which is a registered one or that of a
-/// message; 0 for one that versions.toml does not list.
+/// Returns the first version that has the named type, which is a registered type or a message; 0
+/// for a type that versions.toml does not list.
 fn first_version(type_name: &str) -> i32 {
     let last = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
     let name = match last.strip_suffix("Proto").unwrap_or(last) {
@@ -272,13 +274,13 @@ fn first_version(type_name: &str) -> i32 {
 struct Location {
     text: String,
     depth: usize,
-    /// The length of all locations that were listed.
+    /// The total length of all listed locations.
     listed: usize,
 }
 
 impl Location {
-    /// Goes into the field `name`, for the `count + 1`th time; gives what [`leave`](Self::leave)
-    /// needs.
+    /// Enters the `count + 1`th occurrence of the field `name`; returns the value to pass to
+    /// [`leave`](Self::leave).
     fn enter(&mut self, name: &str, count: usize) -> usize {
         let outer = self.text.len();
         if outer > 0 {

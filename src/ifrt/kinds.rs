@@ -1,9 +1,9 @@
-//! Types of several kinds, such as a sharding: each kind is written under a name of its own, in an
+//! Types with several kinds, such as a sharding. Each kind is written under its own name, in an
 //! envelope that has no version.
 //!
-//! A list of the kinds makes all that depends on which there are: the enum, its dispatch and
-//! conversions, reading by name, and the entries of the registry, which inspection goes by. Must
-//! never know a kind.
+//! A list of the kinds generates everything that depends on them: the enum, its dispatch and
+//! conversions, reading by name, and the entries of the registry, which inspection uses. The module
+//! does not depend on any concrete kind.
 
 use prost::{Message, Name};
 
@@ -15,10 +15,10 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// A registered type: its name in data, its message, and how it gets into a registry.
+/// A registered type: its name in data, its message, and the function that registers it.
 pub(super) struct BuiltIn {
     pub(super) type_name: &'static str,
-    /// Package and name of the message.
+    /// The package and the name of the message.
     pub(super) message: (&'static str, &'static str),
     pub(super) register: fn(&SerDesRegistry) -> Result<(), RegistryError>,
 }
@@ -38,9 +38,9 @@ impl BuiltIn {
     }
 }
 
-/// Makes the type `$name` of these kinds and, for the methods that it has besides, the macro
-/// `$each`, which runs the same for each kind. The first argument is a dollar sign, for the inner
-/// macro.
+/// Defines the type `$name` of these kinds, and the macro `$each`, which evaluates the same
+/// expression for each kind and serves the type's other methods. The first argument is a dollar
+/// sign, for the inner macro.
 macro_rules! kinds {
     (
         ($dollar:tt) by $each:ident
@@ -59,7 +59,7 @@ macro_rules! kinds {
             $($(#[$kind_doc])* $variant($kind),)*
         }
 
-        /// Runs an expression with the value inside, whatever its kind.
+        /// Evaluates an expression with the value inside, of any kind.
         macro_rules! $each {
             ($dollar value:expr, $dollar inner:ident => $dollar body:expr) => {
                 match $dollar value {
@@ -80,7 +80,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the value under the name of its type.
+            /// Returns the value together with the name of its type.
             ///
             /// # Errors
             /// As [`ToProto::to_proto`](crate::codec::ToProto::to_proto).
@@ -91,7 +91,7 @@ macro_rules! kinds {
                 $each!(self, inner => $crate::codec::Serialized::of(inner, version))
             }
 
-            /// Returns the value of data under the name of its type.
+            /// Returns the value of data that has the name of its type.
             ///
             /// # Errors
             /// As [`FromProto::from_proto`](crate::codec::FromProto::from_proto).
@@ -171,7 +171,7 @@ macro_rules! kinds {
 }
 pub(super) use kinds;
 
-/// Writes the envelope of all types of several kinds: a `Serialized` in its first field.
+/// Writes the envelope that all types with several kinds share: a `Serialized` in its first field.
 pub(super) fn write_envelope(
     type_name: &str,
     out: &mut BackwardWriter,
@@ -184,10 +184,10 @@ pub(super) fn write_envelope(
     })
 }
 
-/// Contents of an envelope: the bytes of a `Serialized`.
+/// The content of an envelope: the bytes of a `Serialized`.
 pub(super) struct Envelope<'a>(Joined<'a>);
 
-/// Reads the envelope of a `name`.
+/// Reads the envelope of the type `name`.
 pub(super) fn read_envelope<'a>(
     name: &'static str,
     message: &'a [u8],

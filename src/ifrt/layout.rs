@@ -13,11 +13,11 @@ use crate::proto::xla::ifrt;
 kinds! {
     ($) by for_each_kind
     /// A layout of any kind (`xla::ifrt::Layout`). The envelope has no version; the layout inside
-    /// has.
+    /// has one.
     enum Layout {
         /// A dense layout.
         Compact(CompactLayout),
-        /// A layout in the form of XLA.
+        /// A layout as XLA describes it.
         PjRt(PjRtLayout),
     }
     /// The envelope has no version: the layout inside is written at the requested one.

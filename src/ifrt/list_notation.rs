@@ -1,6 +1,6 @@
-//! Lists in brackets, as shapes, positions and device lists are written: `[512,128]`.
+//! Lists in brackets, the text form of shapes, positions and device lists: `[512,128]`.
 //!
-//! Must never know what the elements mean.
+//! The module does not depend on the meaning of the elements.
 
 use std::{fmt, str::FromStr};
 
@@ -21,8 +21,8 @@ pub(super) fn write_list<T: fmt::Display>(
     f.write_char(']')
 }
 
-/// Reads `[a,b]`, with blanks around the elements allowed. Otherwise the error is the rest of the
-/// text, from where it is something else.
+/// Parses `[a,b]`, with blanks allowed around the elements. The error is the rest of the text, from
+/// the first invalid byte.
 pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     let inner = text.strip_prefix('[').ok_or(text)?;
@@ -34,8 +34,8 @@ pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     elements.map(|element| element.parse().map_err(|_| element)).collect()
 }
 
-/// Returns the error of a text that is no longer in the notation of `type_name` from `rest` on,
-/// which is a part of it.
+/// Returns the error of a text that does not follow the notation of `type_name`. `rest` is the part
+/// of the text from the first invalid byte.
 #[cold]
 pub(super) fn not_in_notation(
     type_name: &'static str,

@@ -1,4 +1,4 @@
-//! The kinds of memory that arrays live in, by their names.
+//! The kinds of memory that arrays live in, by name.
 
 use std::{
     cmp::Ordering,
@@ -12,13 +12,13 @@ use crate::wire::BackwardWriter;
 /// The kind of memory that an array lives in, such as `device` or `pinned_host`; unset for the
 /// default of the devices.
 ///
-/// A kind that is set but empty is another value than an unset one, also on the wire.
+/// A kind that is set to an empty name differs from an unset one, also in messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "Option<String>", into = "Option<String>"))]
 pub struct MemoryKind(Option<Name>);
 
-/// Names that nearly every array has are not allocated.
+/// Names that nearly every array has, which are not allocated, and all others.
 #[derive(Clone)]
 enum Name {
     Known(&'static str),
@@ -103,7 +103,7 @@ impl MemoryKind {
         if self.is_set() { self } else { default_kind.clone() }
     }
 
-    /// Writes the name as the field of this number, if one is set.
+    /// Writes the name as the field with this number, if a name is set.
     pub(super) fn write(&self, field: u32, out: &mut BackwardWriter) {
         if let Some(name) = self.name() {
             out.bytes(field, name.as_bytes());
@@ -137,7 +137,7 @@ impl From<&str> for MemoryKind {
     }
 }
 
-/// The name, or `(default)`.
+/// Formats as the name, or as `(default)`.
 impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name().unwrap_or("(default)"))

@@ -1,5 +1,5 @@
-//! Messages that stand alone, in a file for example: nothing in their bytes says which of the types
-//! of IFRT they are, so that a caller names it.
+//! Messages that stand alone, in a file for example. Their bytes do not record the type of IFRT, so
+//! the caller names it.
 
 use bytes::Bytes;
 
@@ -41,7 +41,7 @@ macro_rules! messages {
         }
 
         impl MessageType {
-            /// Every type, by name.
+            /// All types, in the order of their names.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the name of the type, without a path.
@@ -84,8 +84,8 @@ macro_rules! messages {
             /// Returns the value as the bytes of a message that a reader of `version` understands.
             ///
             /// # Errors
-            /// As [`ToProto::to_proto`](crate::codec::ToProto::to_proto): the error names what this
-            /// version cannot express.
+            /// As [`ToProto::to_proto`](crate::codec::ToProto::to_proto): the error names the
+            /// feature that this version cannot express.
             pub fn to_bytes(&self, version: SerDesVersion) -> Result<Bytes, EncodeError> {
                 match self {
                     $(Self::$name(value) => value.to_bytes(version),)*
@@ -121,8 +121,8 @@ messages![
 ];
 
 impl MessageType {
-    /// Returns the type of this name: `ArraySpec`, or that of its message, `ArraySpecProto` or
-    /// `xla.ifrt.ArraySpecProto`.
+    /// Returns the type with this name: `ArraySpec`, or the name of its message, `ArraySpecProto`
+    /// or `xla.ifrt.ArraySpecProto`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = match name.strip_prefix("xla.ifrt.") {

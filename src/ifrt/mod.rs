@@ -1,15 +1,15 @@
 //! The data types of IFRT: element types, shapes, devices, shardings, layouts, array specs,
 //! programs and plans.
 //!
-//! A type a file. Each has its invariants, its text form, and its conversion to and from the
-//! messages of the wire at every version (`ToProto`, `FromProto`); with the feature `serde` also
-//! `Serialize` and `Deserialize`.
+//! Each file has one type, with its invariants, its text form, and its conversion to and from the
+//! messages of the wire format at every version (`ToProto`, `FromProto`); with the feature `serde`
+//! also `Serialize` and `Deserialize`.
 //!
-//! What upstream reads without looking at its meaning is read here too, unless the reader asks for
-//! [`Validation::Strict`](crate::codec::Validation::Strict). Such a value answers later questions
-//! with an error.
+//! Values that upstream reads without checking their meaning are read here too, unless the reader
+//! asks for [`Validation::Strict`](crate::codec::Validation::Strict). Methods of an inconsistent
+//! value then return an error.
 //!
-//! The module knows the codec. It must never know a file format, a plug-in or a connection.
+//! The module knows the codec. It does not depend on file formats, plug-ins or connections.
 
 mod abstract_array_spec;
 mod array_spec;

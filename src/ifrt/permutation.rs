@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::IfrtError;
 
-/// Fails unless `values` holds each of 0 to n - 1 once.
+/// Fails unless `values` contains each of 0 to n - 1 once.
 pub(in crate::ifrt) fn check_permutation<T>(field: &str, values: &[T]) -> Result<(), IfrtError>
 where
     T: Copy + fmt::Debug + TryInto<usize>,

@@ -1,4 +1,4 @@
-//! The registered types of this module: data carries the names of these.
+//! The registered types of this module, whose names occur in data.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,8 @@ use super::{
 };
 use crate::codec::{DecodeError, RegistryError, SerDesRegistry};
 
-/// Built-in types of no family: programs, their compile options and versions of executables.
+/// Built-in types without several kinds: programs, their compile options and versions of
+/// executables.
 const OF_NO_FAMILY: &[BuiltIn] = &[
     BuiltIn::of::<CustomCallProgram, _>(),
     BuiltIn::of::<CustomCallCompileOptions, _>(),
@@ -37,7 +38,7 @@ const COUNT: usize = {
     count
 };
 
-/// The type names that every registry of [`register_built_in_types`] knows.
+/// The type names that [`register_built_in_types`] adds to a registry.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 pub const BUILT_IN_NAMES: &[&str] = &{
     let (mut names, mut count, mut list) = ([""; COUNT], 0, 0);
@@ -57,13 +58,13 @@ fn built_in() -> impl Iterator<Item = &'static BuiltIn> {
     BUILT_IN.into_iter().flatten()
 }
 
-/// Package and name of the message that data with this type name holds.
+/// Returns the package and the name of the message in data with this type name.
 pub(super) fn message_of(type_name: &str) -> Option<(&'static str, &'static str)> {
     built_in().find(|built_in| built_in.type_name == type_name).map(|built_in| built_in.message)
 }
 
-/// Returns the error for data with the type name `found` where `expected` was required: the wrong
-/// type, or an unknown one.
+/// Returns the error for data with the type name `found` where `expected` was required:
+/// [`DecodeError::WrongType`] for a known name, else [`DecodeError::UnknownTypeName`].
 pub(super) fn not_a(expected: &'static str, found: String) -> DecodeError {
     if BUILT_IN_NAMES.contains(&found.as_str()) {
         DecodeError::wrong_type(expected, found)
@@ -80,12 +81,13 @@ pub fn register_built_in_types(registry: &SerDesRegistry) -> Result<(), Registry
     built_in().try_for_each(|built_in| (built_in.register)(registry))
 }
 
-/// Returns the registry of the process. It knows the built-in types from the start; other crates
+/// Returns the registry of the process. It contains the built-in types from the start; other crates
 /// add theirs.
 pub fn global_registry() -> &'static SerDesRegistry {
     static REGISTRY: LazyLock<SerDesRegistry> = LazyLock::new(|| {
         let registry = SerDesRegistry::new();
-        // The registry is empty, and a test asserts that no built-in type collides with another.
+        // Cannot fail: the registry is empty, and a test asserts that no two built-in types
+        // collide.
         let _ = register_built_in_types(&registry);
         registry
     });

@@ -1,4 +1,4 @@
-//! Plans that make arrays from the shards of others without copying.
+//! Plans that make arrays from the shards of other arrays without copying.
 
 mod convert;
 mod mappings;
@@ -13,7 +13,7 @@ pub use validate::ArrayCopySemantics;
 
 use super::{ArraySpec, DeviceList, IfrtError};
 
-/// The shards that one input gives to an output: those on these devices, in this order.
+/// The shards that one input contributes to an output: the shards on these devices, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct InputDevices {
@@ -23,14 +23,14 @@ pub struct InputDevices {
     pub devices: DeviceList,
 }
 
-/// By output, what it takes from which inputs.
+/// For each output, the inputs and devices whose shards it takes.
 type DevicesByOutput = BTreeMap<i32, Vec<InputDevices>>;
 
 /// A plan that makes output arrays from shards of input arrays (`xla::ifrt::RemapPlan`).
 ///
 /// A plan has one of two forms, or both: mappings between intervals of shards, which messages below
-/// version 6 carry, or the devices whose shards each output takes, which they carry from version 6
-/// on. Each form is made from the other where it is needed.
+/// version 6 carry, or the devices whose shards each output takes, which messages since version 6
+/// carry. Each form is converted to the other where necessary.
 ///
 /// ```
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, DeviceList, HloSharding, Interval, MemoryKind, RemapPlan, Shape};
@@ -76,7 +76,7 @@ impl RemapPlan {
     /// Adds a mapping: shards of an input that become shards of an output.
     ///
     /// # Errors
-    /// [`IfrtError::CountMismatch`] if there are not as many intervals on both sides.
+    /// [`IfrtError::CountMismatch`] if the numbers of intervals differ.
     pub fn with_mapping(
         mut self,
         in_array: i32,
@@ -91,7 +91,7 @@ impl RemapPlan {
     /// Adds the devices of inputs whose shards an output takes.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if the plan says already what the output takes.
+    /// [`IfrtError::Invalid`] if the plan already has the devices of the output.
     pub fn with_input_devices(
         mut self,
         out_array: i32,
@@ -105,12 +105,12 @@ impl RemapPlan {
         }
     }
 
-    /// Returns the arrays that go in.
+    /// Returns the specs of the input arrays.
     pub fn input_specs(&self) -> &[ArraySpec] {
         &self.input_specs
     }
 
-    /// Returns the arrays that come out.
+    /// Returns the specs of the output arrays.
     pub fn output_specs(&self) -> &[ArraySpec] {
         &self.output_specs
     }
@@ -150,7 +150,7 @@ impl RemapPlan {
     }
 }
 
-/// `RemapPlan(2 inputs, 1 outputs, Mapping(...), ...)`
+/// Formats as `RemapPlan(2 inputs, 1 outputs, Mapping(...), ...)`.
 impl fmt::Display for RemapPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (inputs, outputs) = (self.input_specs.len(), self.output_specs.len());

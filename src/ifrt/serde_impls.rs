@@ -1,4 +1,4 @@
-//! `Serialize` and `Deserialize` of the types whose form is not that of their fields.
+//! `Serialize` and `Deserialize` for the types whose serialized form differs from their fields.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -39,7 +39,7 @@ impl Serialize for DeviceList {
     }
 }
 
-/// Every device counts as addressable: the devices that a process can address are not serialized.
+/// Treats every device as addressable, because a list's addressable devices are not serialized.
 impl<'de> Deserialize<'de> for DeviceList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::deserialize(deserializer).map(|ids| Self::from_parts(ids, None))

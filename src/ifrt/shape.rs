@@ -21,7 +21,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("Shape");
 
-/// The number of elements of each dimension of an array, the outermost first.
+/// The shape of an array: the number of elements in each dimension, the outermost first.
 ///
 /// ```
 /// use serdes::ifrt::Shape;
@@ -40,7 +40,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Creates the shape with these dimensions, each 0 or more elements.
+    /// Creates the shape with these dimensions, each of 0 or more elements.
     ///
     /// # Errors
     /// [`IfrtError::NegativeDimension`].
@@ -52,7 +52,7 @@ impl Shape {
         }
     }
 
-    /// Returns the shape of a single element: no dimensions.
+    /// Returns the shape of a single element, which has no dimensions.
     pub fn scalar() -> Self {
         Self::default()
     }
@@ -67,7 +67,7 @@ impl Shape {
         self.dims.len()
     }
 
-    /// Returns the number of elements: the product of the dimensions, 1 without any.
+    /// Returns the number of elements: the product of the dimensions, or 1 if there are none.
     ///
     /// # Errors
     /// [`IfrtError::Overflow`] if it does not fit an `i64`.
@@ -100,7 +100,7 @@ impl From<Shape> for Vec<i64> {
     }
 }
 
-/// `[512,128]`; `[]` without dimensions.
+/// Formats as `[512,128]`, or as `[]` without dimensions.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.dims)

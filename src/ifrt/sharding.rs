@@ -31,20 +31,20 @@ kinds! {
     enum Sharding {
         /// The whole array on one device.
         SingleDevice(SingleDeviceSharding),
-        /// Only the devices are known.
+        /// Shards on known devices, with nothing else known.
         Opaque(OpaqueSharding),
         /// The shape of every shard is listed.
         Concrete(ConcreteSharding),
         /// Equal shards of one array shape.
         ConcreteEven(ConcreteEvenSharding),
-        /// Dimensions on the axes of a mesh.
+        /// Dimensions mapped to the axes of a mesh.
         ShardingParam(ShardingParamSharding),
-        /// In the form of XLA.
+        /// A sharding as XLA describes it.
         Hlo(HloSharding),
     }
     /// The envelope has no version: the sharding inside is written at the requested one.
     ToProto,
-    /// The envelope has no version: the sharding inside says its own. Needs
+    /// The envelope has no version: the sharding inside records its own. Needs
     /// [`DeserializeShardingOptions`](super::DeserializeShardingOptions).
     FromProto as wire::ShardingProto
 }
@@ -65,10 +65,11 @@ impl Sharding {
         for_each_kind!(self, sharding => sharding.is_fully_replicated())
     }
 
-    /// Returns the shape of a shard of an array of `shape`, where all shards have the same.
+    /// Returns the shape of a shard of an array of `shape`, if all shards have the same shape.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape.
+    /// [`IfrtError`] if the kind of sharding does not know the shape of its shards, or not for this
+    /// array.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         for_each_kind!(self, sharding => sharding.shard_shape(shape))
     }
@@ -76,8 +77,8 @@ impl Sharding {
     /// Returns the part of an array of `shape` that each device holds, in the order of the devices.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know it, or not for this shape;
-    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// [`IfrtError`] if the kind of sharding does not know the parts, or not for this shape;
+    /// [`IfrtError::LimitExceeded`] if the result would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
@@ -110,9 +111,9 @@ impl Sharding {
     /// Returns the shape of the shard on each device, with a sharding for that device alone, in the
     /// order of the devices.
     ///
-    /// # Errors
-    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape;
-    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// # Errors [`IfrtError`] if the kind of sharding does not know the shapes, or not for this
+    /// shape; [`IfrtError::LimitExceeded`] if the result would take more than
+    /// [`DEFAULT_ANSWER_BYTES`].
     pub fn disassemble(
         &self,
         shape: &Shape,
@@ -142,7 +143,7 @@ impl Sharding {
             .collect())
     }
 
-    /// Moves the sharding to other devices, or to another kind of memory.
+    /// Sets other devices, or another kind of memory.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if `devices` is not as long as the list that it replaces.

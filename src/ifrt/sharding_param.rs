@@ -23,11 +23,12 @@ const FORMATS: Formats = Formats::of("ShardingParam").negative_passes().older_wh
 /// The format that has unreduced axes.
 const WITH_UNREDUCED_AXES: i32 = FORMATS.number(1);
 
-/// Number of shards in each dimension of an array, and their place on the axes of a mesh of
+/// The number of shards in each dimension of an array, and their mapping to the axes of a mesh of
 /// devices.
 ///
-/// Upstream does not verify one when it reads it, so that it may be inconsistent:
-/// [`verify`](Self::verify) finds out. All other methods return an error then.
+/// Upstream does not verify the parameters when it reads them, so they may be inconsistent:
+/// [`verify`](Self::verify) checks them. All other methods return an error for inconsistent
+/// parameters.
 ///
 /// ```
 /// use serdes::ifrt::{ShardingParam, Shape};
@@ -47,11 +48,11 @@ pub struct ShardingParam {
 }
 
 impl ShardingParam {
-    /// Creates the spec of `dim_shards` shards a dimension, over a mesh with axes of `axis_sizes`
-    /// devices that are taken in the order of `permutation`.
+    /// Creates the parameters of `dim_shards` shards per dimension, over a mesh with axes of
+    /// `axis_sizes` devices that are used in the order of `permutation`.
     ///
     /// # Errors
-    /// [`IfrtError`] that names what [`verify`](Self::verify) does not accept.
+    /// [`IfrtError`] that names the values that [`verify`](Self::verify) refuses.
     pub fn new(
         dim_shards: impl Into<Vec<i64>>,
         permutation: impl Into<Vec<i32>>,
@@ -62,7 +63,7 @@ impl ShardingParam {
         Ok(param)
     }
 
-    /// Sets the axes along which partial results are not yet summed up.
+    /// Sets the axes along which partial results are not summed yet.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -72,8 +73,8 @@ impl ShardingParam {
         Ok(self)
     }
 
-    /// Like [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without a
-    /// check: what upstream reads.
+    /// Like [`new`](Self::new) and [`with_unreduced_axes`](Self::with_unreduced_axes) without
+    /// checks, like upstream's reader.
     pub fn new_lenient(
         dim_shards: impl Into<Vec<i64>>,
         permutation: impl Into<Vec<i32>>,
@@ -93,7 +94,7 @@ impl ShardingParam {
         &self.dim_shards
     }
 
-    /// Returns the axes of the mesh, the one first that is taken first.
+    /// Returns the axes of the mesh in the order in which they are used.
     pub fn permutation(&self) -> &[i32] {
         &self.permutation
     }
@@ -103,7 +104,7 @@ impl ShardingParam {
         &self.axis_sizes
     }
 
-    /// Returns the axes along which partial results are not yet summed up.
+    /// Returns the axes along which partial results are not summed yet.
     pub fn unreduced_axes(&self) -> &[i32] {
         &self.unreduced_axes
     }
@@ -164,10 +165,10 @@ described_by_bytes! {
     /// Records format 1 if there are unreduced axes, else 0: a value without them has the same
     /// bytes at every version.
     ToProto,
-    /// Accepts 0, 1, 2 (read as 1) and negative numbers. What it says is verified in strict mode
+    /// Accepts 0, 1, 2 (read as 1) and negative numbers. The parameters are verified in strict mode
     /// only.
     ///
-    /// At format 0 unreduced axes are ignored, as upstream does; strict mode refuses them.
+    /// At format 0 unreduced axes are ignored, as in upstream; strict mode refuses them.
     FromProto for ShardingParam as ShardingParamProto
 }
 

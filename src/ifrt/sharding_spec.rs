@@ -1,8 +1,8 @@
-//! Shardings without devices: how an array is to be cut, and into how many shards.
+//! Shardings without devices: the cutting of an array, and the number of shards.
 //!
-//! Builds know them from version 5 on, and below that they are refused. Of the six kinds real
-//! builds write `HloShardingSpec` alone (jaxlib 0.12.0.1 registers no name of the others); the
-//! messages of the others are of our own package, after upstream's newest sources.
+//! Builds know them since version 5, and below that they are refused. Real builds write only one of
+//! the six kinds, `HloShardingSpec` (jaxlib 0.12.0.1 registers no name of the others); the messages
+//! of the others are in our own package, and follow upstream's newest sources.
 
 mod concrete;
 mod concrete_even;
@@ -38,14 +38,14 @@ kinds! {
         Concrete(ConcreteShardingSpec),
         /// Equal shards of one array shape.
         ConcreteEven(ConcreteEvenShardingSpec),
-        /// Dimensions on the axes of a mesh.
+        /// Dimensions mapped to the axes of a mesh.
         ShardingParam(ShardingParamShardingSpec),
-        /// In the form of XLA.
+        /// A sharding as XLA describes it.
         Hlo(HloShardingSpec),
     }
     /// The envelope has no version: the spec inside is written at the requested one.
     ToProto,
-    /// The envelope has no version: the spec inside says its own. No options are needed.
+    /// The envelope has no version: the spec inside records its own. No options are needed.
     FromProto as wire::ShardingSpecProto
 }
 
@@ -58,7 +58,7 @@ impl ShardingSpec {
         for_each_kind!(self, spec => spec.shard_count())
     }
 
-    /// Returns the sharding by this spec on `devices`, one a shard.
+    /// Returns the sharding of this spec on `devices`, one per shard.
     ///
     /// # Errors
     /// [`IfrtError`] if there are not as many devices as shards.
@@ -75,16 +75,17 @@ impl ShardingSpec {
         for_each_kind!(self, spec => spec.on(devices, memory_kind))
     }
 
-    /// Returns the shape of a shard of an array of `shape`, where all shards have the same.
+    /// Returns the shape of a shard of an array of `shape`, if all shards have the same shape.
     ///
     /// # Errors
-    /// [`IfrtError`] if the kind of spec does not know it, or not for this shape.
+    /// [`IfrtError`] if the kind of spec does not know the shape of its shards, or not for this
+    /// array.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         for_each_kind!(self, spec => spec.shard_shape(shape))
     }
 }
 
-/// Takes devices and memory kind off a sharding.
+/// Removes the devices and the memory kind from a sharding.
 impl TryFrom<&Sharding> for ShardingSpec {
     type Error = IfrtError;
 

@@ -1,23 +1,23 @@
-//! Schema of IFRT's messages: the fields with versions, and the fields that hold messages with
+//! Schema of IFRT's messages: the fields that hold versions, and the fields that hold messages with
 //! versions.
 //!
-//! The table is made from the descriptors of `proto/`, and a test compares the two.
+//! The table is generated from the descriptors of `proto/`, and a test compares the two.
 
-/// Content of a field.
+/// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// The message of this name.
     Message(&'static str),
     /// A `Serialized`.
     Serialized,
-    /// Bytes that a runtime wrote, those of a `Serialized` as a rule.
+    /// Bytes that a runtime wrote, usually a `Serialized`.
     Bytes,
 }
 
-/// A field that holds messages with versions: number, name, content.
+/// A field that holds messages with versions, as number, name and content.
 pub(super) type Field = (u32, &'static str, Content);
 
-/// A message.
+/// A message type.
 #[derive(Debug)]
 pub(super) struct Schema {
     /// The full name.
@@ -29,7 +29,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Returns true if it is the message `name` of `package`.
+    /// Returns true if this is the message `name` of `package`.
     pub(super) fn is(&self, package: &str, name: &str) -> bool {
         let own = self.message.strip_prefix(package).and_then(|own| own.strip_prefix('.'));
         own == Some(name)
@@ -38,10 +38,10 @@ impl Schema {
 
 use Content::{Bytes, Message, Serialized};
 
-/// All messages that have a version or hold messages that have one.
+/// All messages that have a version or contain messages that do.
 pub(super) const SCHEMAS: &[Schema] = include!("../../proto/generated/ifrt_versions.rs");
 
-/// Returns the message of this full name.
+/// Returns the message with this full name.
 pub(super) fn find(message: &str) -> Option<&'static Schema> {
     SCHEMAS.iter().find(|schema| schema.message == message)
 }

@@ -1,4 +1,4 @@
-//! Dense layouts: the order of the dimensions alone.
+//! Dense layouts: only the order of the dimensions.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::{
 /// A dense layout without padding: the dimensions from the slowest to the fastest
 /// (`xla::ifrt::CompactLayout`).
 ///
-/// Invariant: a permutation of 0 to n - 1.
+/// Invariant: the dimensions are a permutation of 0 to n - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Vec<i32>", into = "Vec<i32>"))]
@@ -33,7 +33,8 @@ impl CompactLayout {
     /// Creates the layout with these dimensions, from the slowest to the fastest.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`], naming the list and its length, if they are no permutation of 0 to n
+    /// [`IfrtError::Invalid`], naming the list and its length, if they are not a permutation of 0
+    /// to n - 1.
     /// - 1.
     pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, IfrtError> {
         let major_to_minor = major_to_minor.into();
@@ -51,8 +52,8 @@ impl CompactLayout {
         &self.major_to_minor
     }
 
-    /// Returns the bytes of an array of `shape` in this layout, its elements packed bit by bit;
-    /// `None` for element types without a fixed size.
+    /// Returns the size in bytes of an array of `shape` in this layout, with its elements packed
+    /// bit by bit; `None` for element types without a fixed size.
     ///
     /// # Errors
     /// [`IfrtError::RankMismatch`] if the array has another rank than the layout,
@@ -77,7 +78,7 @@ impl CompactLayout {
     pub fn to_xla_layout(&self) -> xla::Layout {
         let minor_to_major =
             self.major_to_minor.iter().rev().map(|dimension| i64::from(*dimension));
-        // A permutation by our invariant, so that the default is never taken.
+        // Our invariant makes this a permutation, so the default is never used.
         xla::Layout::new(minor_to_major.collect::<Vec<_>>()).unwrap_or_default()
     }
 }
@@ -89,7 +90,7 @@ impl Registered for CompactLayout {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. What is no permutation is an error.
+    /// Accepts format 0. A list that is not a permutation is an error.
     FromProto for CompactLayout as ifrt::CompactLayoutProto
 }
 
@@ -135,7 +136,7 @@ impl From<CompactLayout> for Vec<i32> {
     }
 }
 
-/// The order from the slowest dimension, as in `[0,1]`.
+/// Formats the order from the slowest dimension, as in `[0,1]`.
 impl fmt::Display for CompactLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.major_to_minor)

@@ -1,4 +1,4 @@
-//! Layouts in the form of XLA.
+//! Layouts as XLA describes them.
 
 use std::{fmt, str::FromStr};
 
@@ -17,7 +17,7 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// A layout in the form of XLA (`xla::ifrt::PjRtLayout`).
+/// A layout as XLA describes it (`xla::ifrt::PjRtLayout`).
 ///
 /// Array specs and the proxy carry it as text: [`to_text`](Self::to_text).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub struct PjRtLayout {
 const FORMATS: Formats = Formats::of("PjRtLayout");
 
 impl PjRtLayout {
-    /// Creates the layout of XLA as a layout of IFRT.
+    /// Wraps a layout of XLA as a layout of IFRT.
     pub const fn new(xla_layout: xla::Layout) -> Self {
         Self { xla_layout }
     }
@@ -45,11 +45,11 @@ impl PjRtLayout {
         self.xla_layout.to_string()
     }
 
-    /// Returns the layout of a text in the notation of HLO. As upstream, the memory space becomes
-    /// the default one.
+    /// Parses a layout in the notation of HLO. As in upstream, the memory space becomes the default
+    /// one.
     ///
     /// # Errors
-    /// [`DecodeError::InvalidValue`] that says where the text stops being a layout.
+    /// [`DecodeError::InvalidValue`] that gives the position of the first invalid byte.
     pub fn from_text(text: &[u8]) -> Result<Self, DecodeError> {
         let text = std::str::from_utf8(text).map_err(|error| {
             DecodeError::invalid_value(Self::NAME, format!("the text is not UTF-8: {error}"))

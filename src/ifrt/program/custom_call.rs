@@ -1,4 +1,4 @@
-//! Programs that a runtime knows by a name, and their options.
+//! Programs in a language that only a named runtime interprets, and their options.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ const OPTIONS_FORMATS: Formats = Formats::of("CustomCallCompileOptions");
 /// The format that has slice sizes.
 const WITH_SLICE_SIZES: i32 = OPTIONS_FORMATS.number(4);
 
-/// A program in a language of its own, which a runtime interprets (`xla::ifrt::CustomCallProgram`).
+/// A program in a custom language, which a runtime interprets (`xla::ifrt::CustomCallProgram`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CustomCallProgram {
@@ -34,7 +34,7 @@ pub struct CustomCallProgram {
 }
 
 impl CustomCallProgram {
-    /// Creates a program of the language `kind`. The text may hold any bytes.
+    /// Creates a program in the language `kind`. The text may contain any bytes.
     pub fn new(
         kind: impl Into<String>,
         name: impl Into<String>,
@@ -51,21 +51,21 @@ impl CustomCallProgram {
         }
     }
 
-    /// Sets the inputs.
+    /// Sets the specs of the input arrays.
     #[must_use]
     pub fn with_inputs(mut self, specs: impl Into<Vec<ArraySpec>>) -> Self {
         self.input_specs = specs.into();
         self
     }
 
-    /// Sets the outputs.
+    /// Sets the specs of the output arrays.
     #[must_use]
     pub fn with_outputs(mut self, specs: impl Into<Vec<ArraySpec>>) -> Self {
         self.output_specs = specs.into();
         self
     }
 
-    /// Returns the language, which tells the runtime who interprets the text.
+    /// Returns the language, which determines the runtime that interprets the text.
     pub fn kind(&self) -> &str {
         &self.kind
     }
@@ -80,23 +80,24 @@ impl CustomCallProgram {
         &self.text
     }
 
-    /// Returns the devices it runs on.
+    /// Returns the devices that the program runs on.
     pub const fn devices(&self) -> &DeviceList {
         &self.devices
     }
 
-    /// Returns the arrays that go in.
+    /// Returns the specs of the input arrays.
     pub fn input_specs(&self) -> &[ArraySpec] {
         &self.input_specs
     }
 
-    /// Returns the arrays that come out.
+    /// Returns the specs of the output arrays.
     pub fn output_specs(&self) -> &[ArraySpec] {
         &self.output_specs
     }
 }
 
-/// `CustomCallProgram(kind: mpmd, name: step, 120 bytes, devices: [0,1], 2 inputs, 1 outputs)`
+/// Formats as
+/// `CustomCallProgram(kind: mpmd, name: step, 120 bytes, devices: [0,1], 2 inputs, 1 outputs)`.
 impl fmt::Display for CustomCallProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -182,7 +183,7 @@ impl FromProto for CustomCallProgram {
 
 /// Options for compiling a custom call (`xla::ifrt::CustomCallCompileOptions`).
 ///
-/// Until version 3 the options had no content: their bytes were empty.
+/// Below version 4 the options have no content: their bytes are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CustomCallCompileOptions {
@@ -190,12 +191,12 @@ pub struct CustomCallCompileOptions {
 }
 
 impl CustomCallCompileOptions {
-    /// Options without bundles.
+    /// Creates options without bundles.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Outputs come in bundles, each of as many outputs as the next number says. Needs version 4.
+    /// Groups the outputs into bundles: sets the number of outputs in each. Needs version 4.
     #[must_use]
     pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
         self.outputs_bundle_slice_sizes = sizes.into();
@@ -222,7 +223,7 @@ impl Registered for CustomCallCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::CustomCallCompileOptions";
 }
 
-/// Writes empty bytes below version 4, format 4 from there on.
+/// Writes empty bytes below version 4, and format 4 from version 4.
 impl ToProto for CustomCallCompileOptions {
     type Proto = wire::CustomCallCompileOptionsProto;
 

@@ -1,4 +1,4 @@
-//! Inputs for reading a program, beside its bytes.
+//! Inputs for reading a program, in addition to its bytes.
 
 use std::{fmt, sync::Arc};
 
@@ -7,14 +7,14 @@ use crate::{
     ifrt::{DeserializeShardingOptions, DeviceLookup},
 };
 
-/// The option without which no program that names devices is read: where to look devices up.
+/// The option with the device look-up, without which no program that names devices can be read.
 #[derive(Clone)]
 pub struct DeserializeProgramOptions {
     devices: Arc<dyn DeviceLookup>,
 }
 
 impl DeserializeProgramOptions {
-    /// Looks devices up in `devices`.
+    /// Creates the option to look devices up in `devices`.
     pub fn new(devices: impl DeviceLookup + 'static) -> Self {
         Self { devices: Arc::new(devices) }
     }
@@ -24,7 +24,7 @@ impl DeserializeProgramOptions {
         &*self.devices
     }
 
-    /// Returns the options for the shardings inside of the program `reader`.
+    /// Returns the options for the shardings inside the program `reader`.
     pub(super) fn for_nested(
         options: &DeserializeOptions,
         reader: &'static str,

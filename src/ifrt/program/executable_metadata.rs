@@ -1,4 +1,5 @@
-//! Metadata of an XLA executable: its inputs and outputs, and the executable with it.
+//! Metadata of an XLA executable: its inputs and outputs, and the serialized executable that
+//! contains them.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::{
     version::{Ifrt, Line as _, SerDesVersion},
 };
 
-/// One format, which records whatever number was requested.
+/// The type has one format, which records the requested number.
 const FORMATS: Formats = Formats::of("XlaExecutableMetadata");
 
 /// One output of an executable.
@@ -29,7 +30,7 @@ pub struct OutputSpec {
     pub dtype: DType,
     /// The shape of a shard.
     pub shard_shape: Shape,
-    /// The shape of the whole array, where the writer knew it.
+    /// The shape of the whole array, if the writer knew it.
     pub shape: Option<Shape>,
     /// The layout; `None` for the default.
     pub layout: Option<Layout>,
@@ -43,11 +44,11 @@ pub struct OutputSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ParameterSpec {
-    /// The element type, where the writer knew it.
+    /// The element type, if the writer knew it.
     pub dtype: Option<DType>,
-    /// The shape, where the writer knew it.
+    /// The shape, if the writer knew it.
     pub shape: Option<Shape>,
-    /// The layout, which real writers always give.
+    /// The layout, which real writers always set.
     pub layout: Option<Layout>,
     /// The kind of memory; empty for the default.
     pub memory_kind: String,
@@ -59,8 +60,8 @@ pub struct ParameterSpec {
 
 /// Header of a serialized XLA executable (`SerializedXlaExecutableMetadata`).
 ///
-/// The requested version is recorded, and reaches everything inside. (Upstream always writes its
-/// four-weeks-old version; a caller who wants that requests it.)
+/// The requested version is recorded, and passed on to all nested values. (Upstream always writes
+/// its four-weeks-old version; a caller who wants that requests it.)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaExecutableMetadata {
     runtime_name: String,
@@ -76,7 +77,7 @@ impl XlaExecutableMetadata {
     /// The runtime that real executables name.
     pub const PJRT_IFRT: &'static str = "pjrt_ifrt";
 
-    /// Creates the metadata of the computation of this name, for the runtime `pjrt_ifrt`.
+    /// Creates the metadata of the named computation, for the runtime `pjrt_ifrt`.
     pub fn new(computation_name: impl Into<String>) -> Self {
         Self {
             runtime_name: Self::PJRT_IFRT.to_owned(),
@@ -187,7 +188,7 @@ serde_as_message!(
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 
-/// `XlaExecutableMetadata(jit_f, 2 parameters, 2 outputs)`
+/// Formats as `XlaExecutableMetadata(jit_f, 2 parameters, 2 outputs)`.
 impl fmt::Display for XlaExecutableMetadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (parameters, outputs) = (self.parameters.len(), self.outputs.len());
@@ -261,8 +262,8 @@ impl ToProto for XlaExecutableMetadata {
     }
 }
 
-/// As upstream, the recorded number is not looked at; in strict mode a newer one than this build
-/// knows is an error. Every nested message says its own.
+/// Ignores the recorded number, as upstream does; strict mode refuses a number newer than this
+/// build. Each nested message records its own version.
 impl FromProto for XlaExecutableMetadata {
     type Proto = SerializedXlaExecutableMetadata;
     const NAME: &'static str = "XlaExecutableMetadata";
@@ -315,7 +316,7 @@ impl FromProto for XlaExecutableMetadata {
 pub struct SerializedXlaExecutable {
     /// Inputs, outputs and version.
     pub metadata: XlaExecutableMetadata,
-    /// The executable itself, in the form of its backend.
+    /// The executable itself, as its backend encodes it.
     pub executable: Bytes,
 }
 
@@ -335,10 +336,10 @@ impl SerializedXlaExecutable {
         Ok(bytes.freeze())
     }
 
-    /// Returns the executable of the bytes; those of the backend share their memory.
+    /// Returns the executable in the bytes; the part of the backend shares their memory.
     ///
     /// # Errors
-    /// As [`FromProto::from_bytes`] of the metadata; also if the bytes end inside of it.
+    /// As [`FromProto::from_bytes`] of the metadata; also if the bytes end inside the metadata.
     pub fn from_bytes(bytes: Bytes, options: &DeserializeOptions) -> Result<Self, DecodeError> {
         const NAME: &str = XlaExecutableMetadata::NAME;
         let mut rest = bytes;

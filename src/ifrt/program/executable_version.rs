@@ -1,4 +1,4 @@
-//! Versions of XLA executables, by which runtimes decide if they can load one.
+//! Versions of XLA executables, by which a runtime decides if it can load one.
 
 use std::{fmt, sync::Arc};
 
@@ -18,7 +18,7 @@ const FORMATS: Formats = Formats::of("XlaExecutableVersion");
 
 /// The version of the runtime interface that an executable needs: any registered type.
 pub trait RuntimeAbiVersion: fmt::Debug + Send + Sync {
-    /// Returns the value under its type name, at the requested version.
+    /// Returns the value with its type name, at the requested version.
     ///
     /// # Errors
     /// As [`ToProto::to_proto`].
@@ -35,8 +35,7 @@ where
     }
 }
 
-/// A value that was read: it is written as it was read, and a caller that knows its type can decode
-/// it.
+/// A value that was read is written unchanged; a caller that knows its type can decode it.
 impl RuntimeAbiVersion for Serialized {
     fn to_serialized(&self, _: SerDesVersion) -> Result<Serialized, EncodeError> {
         Ok(self.clone())
@@ -55,7 +54,8 @@ pub struct XlaExecutableVersion {
 }
 
 impl XlaExecutableVersion {
-    /// Creates an executable for the platform, which needs no version of a runtime interface.
+    /// Creates the version of an executable for the platform, without a version of the runtime
+    /// interface.
     pub const fn new(platform_id: u64) -> Self {
         Self { platform_id, runtime_abi_version: None }
     }
@@ -72,16 +72,16 @@ impl XlaExecutableVersion {
         self.platform_id
     }
 
-    /// Returns the version of the runtime interface. What was read is a [`Serialized`].
+    /// Returns the version of the runtime interface. A version that was read is a [`Serialized`].
     pub fn runtime_abi_version(&self) -> Option<&dyn RuntimeAbiVersion> {
         self.runtime_abi_version.as_deref()
     }
 
     /// Fails unless an executable of this version runs where one of `other` does, as far as the
-    /// platform tells.
+    /// platforms decide that.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION that names both platforms.
+    /// FAILED_PRECONDITION , which names both platforms.
     pub fn check_compatible(&self, other: &Self) -> Result<(), Status> {
         if self.platform_id == other.platform_id {
             return Ok(());
@@ -106,7 +106,7 @@ impl XlaExecutableVersion {
     }
 }
 
-/// Two are equal if they are written alike at the newest version.
+/// Two versions are equal if their bytes at the newest version are.
 impl PartialEq for XlaExecutableVersion {
     fn eq(&self, other: &Self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "compares, and writes nothing")]
@@ -121,7 +121,7 @@ serde_as_message!(
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 
-/// `XlaExecutableVersion(platform_id: 1, without a runtime ABI version)`
+/// Formats as `XlaExecutableVersion(platform_id: 1, without a runtime ABI version)`.
 impl fmt::Display for XlaExecutableVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let with = if self.runtime_abi_version.is_some() { "with" } else { "without" };

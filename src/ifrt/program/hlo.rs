@@ -1,4 +1,4 @@
-//! Programs in StableHLO. Must never look into one beyond its version.
+//! Programs in StableHLO. The module reads only the version of a program, not its content.
 
 use std::fmt;
 
@@ -14,21 +14,22 @@ use crate::{
     version::SerDesVersion,
 };
 
-/// The first version is that at which the portable artifact may mix dialects, as current writers
-/// do. The artifact records none.
+/// The first version is the one at which the portable artifact may mix dialects, as current writers
+/// do. The artifact records no version of IFRT.
 const FORMATS: Formats = Formats::of("HloProgram");
 
-/// Producers are short words; this bounds how far we look for the end of one.
+/// Limit on the length of a producer's name, which is normally short; bounds the search for its
+/// end.
 const LONGEST_PRODUCER: usize = 256;
 
 /// A StableHLO program as a portable artifact (`xla::ifrt::HloProgram`, registered under its old
 /// name `XlaProgram`).
 ///
 /// The artifact is kept as bytes: MLIR bytecode that begins with its format and its producer. It
-/// has no number of IFRT; requests below version 3 are refused, because readers of those days do
-/// not know artifacts of mixed dialects. (Upstream refuses what is below its four-weeks-old
-/// version, which moves with the calendar; ours is a constant, so that the same request always
-/// gives the same answer.)
+/// has no number of IFRT; requests below version 3 are refused, because readers of that time do not
+/// know artifacts of mixed dialects. (Upstream refuses versions below its four-weeks-old one, which
+/// moves with the calendar; ours is a constant, so that the same request always has the same
+/// result.)
 ///
 /// ```
 /// use serdes::ifrt::HloProgram;
@@ -51,7 +52,7 @@ impl HloProgram {
     /// Creates the program of a portable artifact.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if the bytes do not begin as MLIR bytecode does.
+    /// [`IfrtError::Invalid`] if the bytes do not begin like MLIR bytecode.
     pub fn new(artifact: impl Into<Bytes>) -> Result<Self, IfrtError> {
         let artifact = artifact.into();
         let Some(rest) = artifact.strip_prefix(MAGIC) else {
@@ -109,7 +110,7 @@ impl From<HloProgram> for Vec<u8> {
     }
 }
 
-/// `HloProgram(StableHLO_v1.13.7, 691 bytes)`
+/// Formats as `HloProgram(StableHLO_v1.13.7, 691 bytes)`.
 impl fmt::Display for HloProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HloProgram({}, {} bytes)", self.producer, self.artifact.len())

@@ -39,7 +39,7 @@ pub struct XlaHostCallback {
 }
 
 impl XlaHostCallback {
-    /// Creates a callback that takes `operands` and gives `results`.
+    /// Creates a callback that takes `operands` and returns `results`.
     pub fn new(
         operands: impl Into<Vec<HostCallbackArgument>>,
         results: impl Into<Vec<HostCallbackArgument>>,
@@ -54,19 +54,20 @@ impl XlaHostCallback {
         self
     }
 
-    /// Sets if data is passed in row-major order (`true`) or in the layout of the device.
+    /// Sets the layout in which data is passed: row-major order (`true`), or the layout of the
+    /// device.
     #[must_use]
     pub fn with_major_to_minor_data_layout(mut self, row_major: bool) -> Self {
         self.use_major_to_minor_data_layout = row_major;
         self
     }
 
-    /// Operands of the callback.
+    /// Returns the operands of the callback.
     pub fn operands(&self) -> &[HostCallbackArgument] {
         &self.operands
     }
 
-    /// Results of the callback.
+    /// Returns the results of the callback.
     pub fn results(&self) -> &[HostCallbackArgument] {
         &self.results
     }
@@ -76,7 +77,8 @@ impl XlaHostCallback {
         self.callback.as_ref()
     }
 
-    /// Returns true if the data is in row-major order, whatever the layout on the device.
+    /// Returns true if the data is passed in row-major order, independently of the layout on the
+    /// device.
     pub const fn use_major_to_minor_data_layout(&self) -> bool {
         self.use_major_to_minor_data_layout
     }
@@ -88,7 +90,7 @@ serde_as_message!(
     |bytes| { Self::from_bytes(bytes, &DeserializeOptions::new()) }
 );
 
-/// `XlaHostCallback((f32[4]) -> (f32[4]))`
+/// Formats as `XlaHostCallback((f32[4]) -> (f32[4]))`.
 impl fmt::Display for XlaHostCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let write_list = |f: &mut fmt::Formatter<'_>, list: &[HostCallbackArgument]| {

@@ -1,4 +1,4 @@
-//! Programs in IFRT IR, their options and the versions of what they are compiled to.
+//! Programs in IFRT IR, their options, and the versions of their compiled form.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -18,14 +18,14 @@ const PROGRAM_FORMATS: Formats = Formats::of("IfrtIRProgram");
 const OPTIONS_FORMATS: Formats = Formats::of("IfrtIRCompileOptions");
 const VERSION_FORMATS: Formats = Formats::of("IfrtIrExecutableVersion");
 
-/// The format that came with the slice sizes of bundles.
+/// The format that introduced the slice sizes of bundles.
 const WITH_SLICE_SIZES: i32 = OPTIONS_FORMATS.number(4);
 
-/// One part of an IFRT IR program that is kept apart from its module.
+/// One part of an IFRT IR program that is stored outside its module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IfrtIrAtomProgram {
-    /// The name by which the module calls it.
+    /// The name under which the module calls it.
     pub name: String,
     /// The version of its dialect.
     pub version: Option<String>,
@@ -36,9 +36,9 @@ pub struct IfrtIrAtomProgram {
 /// A program of IFRT IR, which says what runs on which devices (`xla::ifrt::IfrtIRProgram`). The IR
 /// is kept as bytes.
 ///
-/// Requests below version 3 are refused, for the same reason as those for the programs of StableHLO
-/// that it holds. (Upstream refuses what is below its four-weeks-old version, which moves with the
-/// calendar; ours is a constant.)
+/// Requests below version 3 are refused, for the same reason as for the StableHLO programs inside.
+/// (Upstream refuses versions below its four-weeks-old one, which moves with the calendar; ours is
+/// a constant.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IfrtIrProgram {
@@ -48,19 +48,19 @@ pub struct IfrtIrProgram {
 }
 
 impl IfrtIrProgram {
-    /// Creates a program of this module, without separate parts.
+    /// Creates a program with this module, without separate parts.
     pub fn new(program: impl Into<Bytes>) -> Self {
         Self { program: program.into(), ..Self::default() }
     }
 
-    /// Sets the version of IFRT IR that the module is written at.
+    /// Sets the version of IFRT IR in which the module is written.
     #[must_use]
     pub fn with_ifrt_version(mut self, version: impl Into<String>) -> Self {
         self.ifrt_version = Some(version.into());
         self
     }
 
-    /// Sets the parts that are kept apart from the module.
+    /// Sets the parts that are stored outside the module.
     #[must_use]
     pub fn with_atom_programs(mut self, programs: impl Into<Vec<IfrtIrAtomProgram>>) -> Self {
         self.atom_programs = programs.into();
@@ -72,18 +72,18 @@ impl IfrtIrProgram {
         &self.program
     }
 
-    /// Returns the version of IFRT IR at which the module is written, such as `0.1.0`.
+    /// Returns the version of IFRT IR in which the module is written, such as `0.1.0`.
     pub fn ifrt_version(&self) -> Option<&str> {
         self.ifrt_version.as_deref()
     }
 
-    /// Returns the parts that are kept apart from the module.
+    /// Returns the parts that are stored outside the module.
     pub fn atom_programs(&self) -> &[IfrtIrAtomProgram] {
         &self.atom_programs
     }
 }
 
-/// `IfrtIRProgram(version: 0.1.0, 120 bytes, 2 atom programs)`
+/// Formats as `IfrtIRProgram(version: 0.1.0, 120 bytes, 2 atom programs)`.
 impl fmt::Display for IfrtIrProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.ifrt_version.as_deref().unwrap_or("unset");
@@ -96,7 +96,7 @@ impl Registered for IfrtIrProgram {
     const TYPE_NAME: &'static str = "xla::ifrt::IfrtIRProgram";
 }
 
-/// Writes format 0 from version 3 on.
+/// Writes format 0 at version 3 and above.
 impl ToProto for IfrtIrProgram {
     type Proto = wire::IfrtIrProgramProto;
 
@@ -145,12 +145,12 @@ impl FromProto for IfrtIrProgram {
 
 /// Options for compiling a program of IFRT IR (`xla::ifrt::IfrtIRCompileOptions`).
 ///
-/// The options of its parts belong to the compiler: they are kept as the bytes of an
-/// `xla.CompileOptionsProto` each.
+/// The options of its parts belong to the compiler: each is kept as the bytes of an
+/// `xla.CompileOptionsProto`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IfrtIrCompileOptions {
     overrides: BTreeMap<String, OpaqueMessage>,
-    // The message without its overrides, version number and deprecated field, which are empty.
+    // The message; its overrides, version number and deprecated field are empty.
     proto: wire::IfrtIrCompileOptionsProto,
 }
 
@@ -171,7 +171,7 @@ macro_rules! optional_fields {
 }
 
 impl IfrtIrCompileOptions {
-    /// Options for a program over these devices.
+    /// Creates options for a program on these devices.
     pub fn new(devices: impl IntoIterator<Item = DeviceId>) -> Self {
         let device_ids = devices.into_iter().map(|device| device.0).collect();
         let proto = wire::IfrtIrCompileOptionsProto { device_ids, ..Default::default() };
@@ -185,7 +185,7 @@ impl IfrtIrCompileOptions {
         self
     }
 
-    /// With `true`, the memory of all parts is reserved before the program runs.
+    /// Sets `true` to reserve the memory of all parts before the program runs.
     #[must_use]
     pub fn with_strict_memory_reservation(mut self, strict: bool) -> Self {
         self.proto.strict_memory_reservation = strict;
@@ -209,7 +209,7 @@ impl IfrtIrCompileOptions {
         self.proto.device_ids.iter().copied().map(DeviceId)
     }
 
-    /// Returns the options of parts, by their names.
+    /// Returns the overridden options of parts, by name.
     pub const fn overrides(&self) -> &BTreeMap<String, OpaqueMessage> {
         &self.overrides
     }
@@ -220,22 +220,22 @@ impl IfrtIrCompileOptions {
     }
 
     optional_fields! {
-        /// The directory that intermediate modules are written to.
+        /// The directory to write intermediate modules to.
         mlir_dump_to, with_mlir_dump_to: String, &str, as_deref;
-        /// The passes after which a module is written, as a regular expression.
+        /// A regular expression for the passes after which a module is written.
         mlir_dump_pass_re, with_mlir_dump_pass_re: String, &str, as_deref;
-        /// The functions that are written, as a regular expression.
+        /// A regular expression for the functions that are written.
         mlir_dump_func_re, with_mlir_dump_func_re: String, &str, as_deref;
         /// True to report the time of each pass.
         mlir_enable_timing, with_mlir_enable_timing: bool, bool, clone;
-        /// The directory that graphs are written to.
+        /// The directory to write graphs to.
         dot_graph_dump_to, with_dot_graph_dump_to: String, &str, as_deref;
-        /// Parts with a smaller peak of memory, in bytes, are left out of graphs.
+        /// Parts with a smaller peak of memory, in bytes, are omitted from graphs.
         dot_graph_min_executable_peak_memory_bytes,
             with_dot_graph_min_executable_peak_memory_bytes: i64, i64, clone;
-        /// Parts with fewer floating-point operations are left out of graphs.
+        /// Parts with fewer floating-point operations are omitted from graphs.
         dot_graph_min_executable_flops, with_dot_graph_min_executable_flops: f32, f32, clone;
-        /// Smaller transfers, in bytes a device, are left out of graphs.
+        /// Smaller transfers, in bytes per device, are omitted from graphs.
         dot_graph_min_per_device_transfer_size_bytes,
             with_dot_graph_min_per_device_transfer_size_bytes: i64, i64, clone;
     }
@@ -247,7 +247,7 @@ serde_as_message!(
     |bytes| Self::from_bytes(bytes, &DeserializeOptions::new())
 );
 
-/// `IfrtIRCompileOptions(4 devices, 1 overrides)`
+/// Formats as `IfrtIRCompileOptions(4 devices, 1 overrides)`.
 impl fmt::Display for IfrtIrCompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (devices, overrides) = (self.devices().len(), self.overrides().len());
@@ -259,8 +259,8 @@ impl Registered for IfrtIrCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::IfrtIRCompileOptions";
 }
 
-/// Writes format 0 below version 4, format 4 from there on, which alone has slice sizes: real
-/// readers look for them in no other.
+/// Writes format 0 below version 4, and format 4 from version 4. Real readers look for slice sizes
+/// in format 4 only.
 impl ToProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
 
@@ -290,7 +290,7 @@ impl ToProto for IfrtIrCompileOptions {
 }
 
 /// Accepts formats 0 and 4. The deprecated `propagate_shardings` must not be set. At format 0 slice
-/// sizes are ignored, as upstream does; strict mode refuses them.
+/// sizes are ignored, as in upstream; strict mode refuses them.
 impl FromProto for IfrtIrCompileOptions {
     type Proto = wire::IfrtIrCompileOptionsProto;
     const NAME: &'static str = "IfrtIRCompileOptions";
@@ -324,7 +324,7 @@ impl FromProto for IfrtIrCompileOptions {
         }
         let overrides = std::mem::take(&mut proto.compile_option_overrides).into_iter();
         proto.version_number = 0;
-        // Of several with one name the last one counts, as in every map of protobuf.
+        // If a name occurs several times, the last entry counts, as in every map of protobuf.
         let overrides = overrides.map(|entry| (entry.key, entry.value.unwrap_or_default()));
         Ok(Self { overrides: overrides.collect(), proto })
     }
@@ -334,20 +334,20 @@ impl FromProto for IfrtIrCompileOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AtomExecutableVersion {
-    /// The bytes of a serialized version, such as an `XlaExecutableVersion`, under its type name.
+    /// The bytes of a serialized version, such as an `XlaExecutableVersion`, with its type name.
     pub executable_version: Bytes,
     /// The devices that the part runs on, as positions in the devices of the program.
     pub logical_device_indexes: Vec<i32>,
 }
 
-/// Number of devices of the program; required to read an [`IfrtIrExecutableVersion`].
+/// The number of devices of the program, an option for reading an [`IfrtIrExecutableVersion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IfrtIrExecutableVersionDeserializeOptions {
     device_count: usize,
 }
 
 impl IfrtIrExecutableVersionDeserializeOptions {
-    /// Options for a program on `device_count` devices.
+    /// Creates options for a program on `device_count` devices.
     pub const fn new(device_count: usize) -> Self {
         Self { device_count }
     }
@@ -363,7 +363,8 @@ pub struct IfrtIrExecutableVersion {
 }
 
 impl IfrtIrExecutableVersion {
-    /// Creates a program at this version of IFRT IR with the versions of its compiled parts.
+    /// Creates the requirements of a program at this version of IFRT IR, with the versions of its
+    /// compiled parts.
     pub fn new(
         ifrt_ir_version: impl Into<String>,
         executable_versions: impl Into<Vec<AtomExecutableVersion>>,
@@ -385,7 +386,7 @@ impl IfrtIrExecutableVersion {
     }
 }
 
-/// `IfrtIrExecutableVersion(0.1.0, 2 parts)`
+/// Formats as `IfrtIrExecutableVersion(0.1.0, 2 parts)`.
 impl fmt::Display for IfrtIrExecutableVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.executable_versions.len();
@@ -418,8 +419,8 @@ impl ToProto for IfrtIrExecutableVersion {
     }
 }
 
-/// Accepts format 0. Needs [`IfrtIrExecutableVersionDeserializeOptions`]; devices must lie in the
-/// program, and the nested versions must parse.
+/// Accepts format 0. Needs [`IfrtIrExecutableVersionDeserializeOptions`]; devices must belong to
+/// the program, and the nested versions must parse.
 impl FromProto for IfrtIrExecutableVersion {
     type Proto = wire::IfrtIrExecutableVersionProto;
     const NAME: &'static str = "IfrtIrExecutableVersion";

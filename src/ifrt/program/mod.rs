@@ -1,4 +1,4 @@
-//! Programs, the options they are compiled with, and what a compiled program carries with it.
+//! Programs, the options for compiling them, and the metadata of compiled programs.
 
 mod custom_call;
 mod deserialize_options;

@@ -14,12 +14,12 @@ use crate::{
 const PROGRAM_FORMATS: Formats = Formats::of("PluginProgram");
 const OPTIONS_FORMATS: Formats = Formats::of("PluginCompileOptions");
 
-/// First bytes of a plug-in program.
+/// The first bytes of a plug-in program.
 const PREFIX: &[u8; 28] = b"__serialized_plugin_program ";
 
 /// A program that a PJRT plug-in understands, as bytes (`xla::ifrt::PluginProgram`).
 ///
-/// It has no message and no version: its bytes are a prefix and the program.
+/// It has no message and no version: its bytes are a prefix followed by the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PluginProgram {
@@ -85,10 +85,10 @@ impl FromProto for PluginProgram {
     }
 }
 
-/// The options of a plug-in program, of which there are none (`xla::ifrt::PluginCompileOptions`).
+/// The options of a plug-in program, which are always empty (`xla::ifrt::PluginCompileOptions`).
 ///
-/// Written as empty bytes; whatever is read is ignored, as upstream does. In strict mode content is
-/// an error.
+/// Written as empty bytes. Any content is ignored when read, as in upstream; strict mode refuses
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PluginCompileOptions {}
@@ -110,7 +110,7 @@ impl Registered for PluginCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::PluginCompileOptions";
 }
 
-/// The "message" is no bytes at every version.
+/// The "message" is empty bytes at every version.
 impl ToProto for PluginCompileOptions {
     type Proto = Bytes;
 

@@ -1,5 +1,5 @@
-//! Options for compiling a program with XLA. Must never know the options of the compiler, which are
-//! kept as they are.
+//! Options for compiling a program with XLA. The module does not depend on the compiler's own
+//! options, which it keeps unchanged.
 
 use std::fmt;
 
@@ -25,8 +25,8 @@ const WITH_SLICE_SIZES: i32 = FORMATS.number(4);
 /// Options for compiling a program with XLA (`xla::ifrt::XlaCompileOptions`).
 ///
 /// The options themselves belong to the compiler: they are kept as the bytes of an
-/// `xla.CompileOptionsProto`, as are fields of the message around them that this build does not
-/// know. The number and the slice sizes exist from version 4 on.
+/// `xla.CompileOptionsProto`. Fields of the enclosing message that this build does not know are
+/// kept too. The version number and the slice sizes exist since version 4.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XlaCompileOptions {
     compile_options: Bytes,
@@ -39,21 +39,21 @@ impl XlaCompileOptions {
     /// Creates the options with the bytes of an `xla.CompileOptionsProto`.
     ///
     /// # Errors
-    /// [`DecodeError::Malformed`] with DATA_LOSS if the bytes are no sequence of fields.
+    /// [`DecodeError::Malformed`] with DATA_LOSS if the bytes are not a sequence of fields.
     pub fn new(compile_options: impl Into<Bytes>) -> Result<Self, DecodeError> {
         let compile_options = compile_options.into();
         check_fields(&compile_options).map_err(malformed).map_err(data_loss)?;
         Ok(Self { compile_options, ..Self::default() })
     }
 
-    /// Outputs come in bundles, each of as many outputs as the next number says. Needs version 4.
+    /// Groups the outputs into bundles: sets the number of outputs in each. Needs version 4.
     #[must_use]
     pub fn with_outputs_bundle_slice_sizes(mut self, sizes: impl Into<Vec<i32>>) -> Self {
         self.outputs_bundle_slice_sizes = sizes.into();
         self
     }
 
-    /// Sets callbacks that are loaded in this process. Such options cannot be serialized.
+    /// Sets callbacks that are loaded in this process. Options with callbacks cannot be serialized.
     #[must_use]
     pub fn with_loaded_host_callbacks(
         mut self,
@@ -83,7 +83,7 @@ fn malformed(error: Malformed) -> DecodeError {
     DecodeError::malformed(XlaCompileOptions::NAME, error.to_string())
 }
 
-/// Whatever is wrong with the bytes: upstream answers DATA_LOSS.
+/// Converts any error in the bytes to DATA_LOSS, which upstream returns.
 fn data_loss(error: DecodeError) -> DecodeError {
     match error {
         DecodeError::Malformed { type_name, detail, .. } => {
@@ -114,8 +114,8 @@ impl Registered for XlaCompileOptions {
     const TYPE_NAME: &'static str = "xla::ifrt::XlaCompileOptions";
 }
 
-/// Writes no number below version 4, format 4 from there on. Fields that this build does not know
-/// are written by `to_bytes`; `to_proto` refuses them, because the message has no place for them.
+/// Writes no number below version 4, and format 4 from version 4. Unknown fields are written by
+/// `to_bytes`; `to_proto` refuses them, because the message has no place for them.
 impl ToProto for XlaCompileOptions {
     type Proto = wire::XlaCompileOptionsProto;
 
@@ -174,7 +174,7 @@ impl ToProto for XlaCompileOptions {
     }
 }
 
-/// Accepts options without a number and format 4. Whatever does not parse is DATA_LOSS.
+/// Accepts options without a number and format 4. Any parse error is DATA_LOSS.
 impl FromProto for XlaCompileOptions {
     type Proto = wire::XlaCompileOptionsProto;
     const NAME: &'static str = "XlaCompileOptions";
@@ -199,7 +199,7 @@ impl FromProto for XlaCompileOptions {
     }
 }
 
-/// Reads the message by hand, so that what this build does not know stays as it is.
+/// Reads the message field by field, so that unknown fields are kept unchanged.
 fn read(bytes: &Bytes) -> Result<XlaCompileOptions, DecodeError> {
     const NAME: &str = XlaCompileOptions::NAME;
     let mut value = XlaCompileOptions::default();
@@ -210,7 +210,7 @@ fn read(bytes: &Bytes) -> Result<XlaCompileOptions, DecodeError> {
         match (field.number, field.value) {
             (1, FieldValue::Bytes(options)) => {
                 check_fields(options).map_err(malformed)?;
-                // The fields of a message that comes in pieces follow each other.
+                // A message that comes in pieces is merged by concatenating them.
                 value.compile_options = if value.compile_options.is_empty() {
                     bytes.slice_ref(options)
                 } else {

@@ -1,4 +1,4 @@
-//! Each form of a plan from the other.
+//! Converts each form of a plan into the other.
 
 use std::{
     borrow::Cow,
@@ -17,22 +17,22 @@ struct Pair {
     in_shard: i64,
 }
 
-/// By output, the inputs and their shards, in the order of the mappings.
+/// For each output, the inputs and their shards, in the order of the mappings.
 type Taken = BTreeMap<i32, Vec<(i32, Vec<i64>)>>;
 
 impl RemapPlan {
-    /// Returns the devices whose shards each output takes, by output: those that the plan was made
-    /// with, or those that its mappings give. This is what a message says from version 6 on.
+    /// Returns the devices whose shards each output takes, by output: the devices that the plan was
+    /// made with, or those derived from its mappings. Messages since version 6 contain them.
     ///
-    /// Devices that mappings give come in the order of the intervals; where all shards of the input
-    /// are taken, or all of the output are filled by it, the list is that of the array, as upstream
-    /// has it. Intervals count all shards of an array, addressable or not.
+    /// Devices derived from mappings come in the order of the intervals. If all shards of the input
+    /// are taken, or all of the output are filled by it, the list is the device list of that array,
+    /// as in upstream. Intervals count all shards of an array, addressable or not.
     ///
     /// # Errors
-    /// [`IfrtError`] if a mapping names an array or a shard that is not there, takes or fills a
-    /// shard twice, or maps shards in a way that device lists cannot say: to another device, or in
-    /// another order among the shards of one device. If the plan was made with mappings and devices
-    /// that contradict each other, or devices for an output that no mapping fills.
+    /// [`IfrtError`] if a mapping names an array or a shard that does not exist, takes or fills a
+    /// shard twice, or maps shards in a way that device lists cannot express: to another device, or
+    /// in another order among the shards of one device. Also if the plan was made with mappings and
+    /// devices that contradict each other, or with devices for an output that no mapping fills.
     pub fn input_devices(&self) -> Result<Cow<'_, BTreeMap<i32, Vec<InputDevices>>>, IfrtError> {
         if self.mappings.len() == 0 {
             return Ok(Cow::Borrowed(&self.input_devices));
@@ -45,16 +45,16 @@ impl RemapPlan {
         } else {
             Cow::Owned(self.devices_of(&mapped)?)
         };
-        // Device lists say no more than this about a shard: one among several on its device cannot
-        // be named.
+        // Device lists cannot name one of several shards on the same device, so this case compares
+        // only the devices.
         if !self.input_devices.is_empty() || self.has_several_shards_on_a_device() {
             self.check_devices_say(&devices, mapped)?;
         }
         Ok(devices)
     }
 
-    /// Returns the devices that the plan was made with, and for the outputs without such, those of
-    /// the pairs.
+    /// Returns the devices that the plan was made with; for outputs without devices, those of the
+    /// pairs.
     fn devices_of(&self, pairs: &[Pair]) -> Result<DevicesByOutput, IfrtError> {
         let mut taken = Taken::new();
         let mut places: HashMap<(i32, i32), usize> = HashMap::new();
@@ -99,7 +99,7 @@ impl RemapPlan {
         })
     }
 
-    /// Fails unless the devices stand for the same pairs of shards as the mappings.
+    /// Fails unless the devices describe the same pairs of shards as the mappings.
     fn check_devices_say(
         &self,
         devices: &DevicesByOutput,
@@ -127,7 +127,7 @@ impl RemapPlan {
         )))
     }
 
-    /// Returns the pairs of shards that the mappings stand for, in their order. Every shard exists,
+    /// Returns the pairs of shards that the mappings describe, in their order. Every shard exists,
     /// stays on its device, and is in one pair.
     fn pairs(&self) -> Result<Vec<Pair>, IfrtError> {
         let free = |specs: &[ArraySpec]| -> Vec<Vec<bool>> {
@@ -202,18 +202,18 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// Converts the plan into mappings alone: those it was made with, or those that its input
-    /// devices give, in the order of the input's shards and as few as possible with steps of 1.
+    /// Converts the plan into mappings only: those it was made with, or those derived from its
+    /// input devices, in the order of the input's shards and as few as possible with steps of 1.
     ///
     /// # Errors
-    /// [`IfrtError`] if an array is not there, or a device has no shard in the input or in the
+    /// [`IfrtError`] if an array does not exist, or a device has no shard in the input or in the
     /// output.
     pub fn in_mapping_form(&self) -> Result<Self, IfrtError> {
         let mappings = self.mappings_or_converted()?.into_owned();
         Ok(Self { mappings, input_devices: BTreeMap::new(), ..self.clone() })
     }
 
-    /// Converts the plan into input devices alone.
+    /// Converts the plan into input devices only.
     ///
     /// # Errors
     /// As [`input_devices`](Self::input_devices).
@@ -245,7 +245,8 @@ impl RemapPlan {
                     let out_shard = out_places.take(*device, "output", *out_array)?;
                     pairs.push((in_shard, out_shard));
                 }
-                // Upstream goes through the shards of the input, whatever the order of the devices.
+                // Upstream iterates over the shards of the input, independently of the order of the
+                // devices.
                 pairs.sort_unstable();
                 let (mut from, mut to) = (Vec::new(), Vec::new());
                 for (in_shard, out_shard) in pairs {
@@ -259,7 +260,7 @@ impl RemapPlan {
     }
 }
 
-/// Adds a pair of shards to the last intervals if it continues both of them.
+/// Appends a pair of shards to the last intervals if it continues both of them.
 fn append(from: &mut Vec<Interval>, to: &mut Vec<Interval>, in_shard: i64, out_shard: i64) {
     if let (Some(last_from), Some(last_to)) = (from.last_mut(), to.last_mut())
         && last_from.end == in_shard
@@ -273,7 +274,7 @@ fn append(from: &mut Vec<Interval>, to: &mut Vec<Interval>, in_shard: i64, out_s
     to.push(Interval::new(out_shard, out_shard + 1, 1));
 }
 
-/// Marks a shard as used; whether it was free.
+/// Marks a shard as used; returns `true` if it was free.
 fn take(free: &mut [Vec<bool>], array: i32, shard: i64) -> bool {
     let array = usize::try_from(array).ok().and_then(|array| free.get_mut(array));
     let shard = usize::try_from(shard).ok();
@@ -303,7 +304,7 @@ fn devices_of_shards(
     })
 }
 
-/// Indices of each device's shards; a device that has several gives them in order.
+/// Indices of each device's shards, in order.
 struct Places(HashMap<DeviceId, std::vec::IntoIter<i64>>);
 
 impl Places {

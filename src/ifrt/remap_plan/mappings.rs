@@ -1,11 +1,11 @@
-//! Mappings between intervals of shards, many of them in a few lists.
+//! Mappings between intervals of shards, stored together in a few lists.
 
 use std::{fmt, str::FromStr};
 
 use crate::ifrt::{IfrtError, list_notation::not_in_notation};
 
-/// Shards of an array: from `start` up to, but without, `end`, every `step`-th one. Printed
-/// `[start:end:step]`.
+/// An interval of an array's shards: every `step`-th one from `start` to `end`, exclusive.
+/// Formatted as `[start:end:step]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
@@ -13,12 +13,12 @@ pub struct Interval {
     pub start: i64,
     /// End of the interval, exclusive.
     pub end: i64,
-    /// From one shard to the next.
+    /// The distance from one shard to the next.
     pub step: i64,
 }
 
 impl Interval {
-    /// Creates the shards from `start` to `end`, every `step`-th one.
+    /// Creates the interval of every `step`-th shard from `start` to `end`, exclusive.
     pub const fn new(start: i64, end: i64, step: i64) -> Self {
         Self { start, end, step }
     }
@@ -36,7 +36,7 @@ impl Interval {
     /// Returns the shards, if there are at most `limit` of them.
     pub(super) fn shards(self, limit: usize) -> Option<impl Iterator<Item = i64>> {
         let count = usize::try_from(self.shard_count()?).ok().filter(|count| *count <= limit)?;
-        // A sum that overflows would lie beyond the end, so that the count ends before it.
+        // A sum that overflows would be past the end, so the count ends before it.
         Some(
             (0..count as i64)
                 .map(move |at| self.start.saturating_add(at.saturating_mul(self.step))),
@@ -75,21 +75,21 @@ impl FromStr for Interval {
     }
 }
 
-/// Shards of an input and the shards of an output that they become: the n-th interval of `from`
-/// becomes the n-th of `to`.
+/// A mapping of shards of an input to shards of an output: the n-th interval of `from` becomes the
+/// n-th of `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping<'a> {
     /// The position of the input.
     pub in_array: i32,
     /// The position of the output.
     pub out_array: i32,
-    /// Shards of the input.
+    /// Intervals of the input's shards.
     pub from: &'a [Interval],
-    /// Shards of the output; as many intervals.
+    /// Intervals of the output's shards; as many as in `from`.
     pub to: &'a [Interval],
 }
 
-/// `Mapping(in_array=0,out_array=1,from=[[0:2:1]],to=[[2:4:1]])`
+/// Formats as `Mapping(in_array=0,out_array=1,from=[[0:2:1]],to=[[2:4:1]])`.
 impl fmt::Display for Mapping<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { in_array, out_array, from, to } = self;
@@ -101,7 +101,7 @@ impl fmt::Display for Mapping<'_> {
     }
 }
 
-/// The arrays of a mapping, and where its intervals end.
+/// The arrays of a mapping, and the ends of its intervals in the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Arrays {
     in_array: i32,
@@ -109,7 +109,7 @@ struct Arrays {
     end: usize,
 }
 
-/// Mappings one after the other in three lists, in place of two lists for each of them.
+/// Many mappings in three shared lists, instead of two lists for each mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Mappings {
     arrays: Vec<Arrays>,
@@ -133,7 +133,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Makes room for a mapping of `count` intervals, which the caller appends to both lists.
+    /// Reserves memory for a mapping of `count` intervals, which the caller appends to both lists.
     pub(super) fn start_mapping(
         &mut self,
         count: usize,
@@ -143,7 +143,7 @@ impl Mappings {
         (&mut self.from, &mut self.to)
     }
 
-    /// Ends the mapping whose intervals are the last ones.
+    /// Ends the mapping that consists of the intervals appended last.
     pub(super) fn end_mapping(&mut self, in_array: i32, out_array: i32) {
         self.arrays.push(Arrays { in_array, out_array, end: self.from.len() });
     }

@@ -11,11 +11,11 @@ use crate::ifrt::{ArraySpec, DeviceId, IfrtError, Shape, error::invalid};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum ArrayCopySemantics {
-    /// The outputs have buffers of their own.
+    /// The outputs get their own buffers.
     AlwaysCopy,
     /// The outputs may share buffers with the inputs.
     ReuseInput,
-    /// The inputs are given up.
+    /// The inputs are donated.
     DonateInput,
 }
 
@@ -29,8 +29,8 @@ impl ArrayCopySemantics {
         }
     }
 
-    /// Returns the semantics with this number of the wire; `None` for 0, which stands for nothing,
-    /// and for unknown ones.
+    /// Returns the semantics with this number in messages; `None` for 0, which has no meaning, and
+    /// for unknown numbers.
     pub const fn from_number(number: i32) -> Option<Self> {
         match number {
             1 => Some(Self::AlwaysCopy),
@@ -41,7 +41,7 @@ impl ArrayCopySemantics {
     }
 }
 
-/// Shard shapes of an array: one for all, or one for each.
+/// Shard shapes of an array: one shape for all shards, or one for each.
 enum ShardShapes {
     Same(Shape),
     Each(Vec<Shape>),
@@ -64,11 +64,11 @@ impl ShardShapes {
     }
 }
 
-/// Facts about one array while mappings are followed.
+/// The state of one array while mappings are followed.
 struct Shards {
     devices: Vec<DeviceId>,
     shapes: Option<ShardShapes>,
-    /// Per shard: of an input, that it was taken; of an output, the device it was taken from.
+    /// Per shard: for an input, if it was taken; for an output, the device it was taken from.
     used: Vec<Option<DeviceId>>,
 }
 
@@ -95,12 +95,12 @@ fn at(shards: &mut [Shards], index: i32) -> Option<&mut Shards> {
 }
 
 impl RemapPlan {
-    /// Fails unless the plan can be carried out.
+    /// Fails unless the plan can be executed.
     ///
     /// # Errors
     /// [`IfrtError`], which is INVALID_ARGUMENT, that names the array, the shard or the mapping: no
-    /// inputs or outputs; neither mappings nor input devices; an array that is not there; arrays of
-    /// different element type, memory kind, layout or shard shape; an interval outside of the
+    /// inputs or outputs; neither mappings nor input devices; an array that does not exist; arrays
+    /// of different element type, memory kind, layout or shard shape; an interval outside the
     /// array; a shard that is taken or filled twice, or not filled; a shard that would change its
     /// device; mappings and input devices that contradict each other; input devices without an
     /// entry for an output.
@@ -141,8 +141,8 @@ impl RemapPlan {
         self.validate_both_forms()
     }
 
-    /// Fails if messages from version 6 on would say something else than those below, or not say it
-    /// for an output.
+    /// Fails if messages since version 6 would mean something else than older messages, or would
+    /// lack an output.
     fn validate_both_forms(&self) -> Result<(), IfrtError> {
         if self.input_devices.is_empty() {
             return Ok(());
@@ -270,11 +270,11 @@ impl RemapPlan {
         Ok(())
     }
 
-    /// Fails if the semantics do not allow the plan: where several inputs become one output, the
-    /// inputs must be given up.
+    /// Fails if the semantics do not allow the plan: if several inputs become one output, the
+    /// inputs must be donated.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] that names the output.
+    /// [`IfrtError::Invalid`], which names the output.
     pub fn check_copy_semantics(&self, semantics: ArrayCopySemantics) -> Result<(), IfrtError> {
         if semantics == ArrayCopySemantics::DonateInput {
             return Ok(());
@@ -296,7 +296,7 @@ impl RemapPlan {
     }
 }
 
-/// Returns the number of shards of an interval that lies inside of an array of `shards` shards.
+/// Returns the number of shards of an interval, which must be inside an array of `shards` shards.
 fn check_interval(
     index: usize,
     side: &str,

@@ -1,4 +1,4 @@
-//! Plans as bytes: a plan has as many lists of numbers as it has mappings, six times.
+//! Encoding of plans, whose mappings each have six lists of numbers.
 
 use std::borrow::Cow;
 
@@ -21,22 +21,22 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("RemapPlan");
 
-/// From this format on a plan is written as input devices, before as mappings.
+/// The first format in which a plan is written as input devices; older ones have mappings.
 const BY_DEVICES: i32 = FORMATS.number(6);
 
-/// The bytes of a mapping, about.
+/// The approximate size in bytes of an encoded mapping.
 const MAPPING_BYTES: usize = 32;
 
 described_by_bytes! {
-    /// Below version 6, writes format 0 with mappings, which are made from the input devices if
-    /// there are none; the input devices that the plan was made with are written beside them, as
-    /// real builds do. From version 6 on, writes format 6 with input devices only: those that the
-    /// plan was made with, and for the outputs without such, those that its mappings give. A plan
-    /// whose mappings and devices contradict each other is refused at every version, because old
-    /// readers follow the ones and new readers the others.
+    /// Below version 6, writes format 0 with mappings, which are derived from the input devices if
+    /// there are none. The input devices that the plan was made with are written too, as real
+    /// builds do. Since version 6, writes format 6 with input devices only: those that the plan was
+    /// made with, and for other outputs those derived from its mappings. A plan whose mappings and
+    /// devices contradict each other is refused at every version, because old readers use the
+    /// mappings and new readers the devices.
     ToProto,
-    /// Accepts 0 to 6, as upstream; in strict mode only the formats 0 and 6, and only plans that
-    /// are [valid](RemapPlan::validate). Lists of a mapping that have not the same length are
+    /// Accepts 0 to 6, as upstream does; in strict mode only the formats 0 and 6, and only plans
+    /// that are [valid](RemapPlan::validate). Lists of a mapping that differ in length are
     /// INTERNAL. Needs [`DeserializeShardingOptions`].
     FromProto for RemapPlan as RemapPlanProto
 }
@@ -127,11 +127,11 @@ fn not_convertible(error: IfrtError) -> EncodeError {
 }
 
 impl RemapPlan {
-    /// Returns the mappings that a message of the format `number` carries.
+    /// Returns the mappings that a message in the format `number` carries.
     ///
     /// # Errors
-    /// If the devices cannot be said as mappings, or there is no shard to say it of: readers take a
-    /// plan without mappings for unfinished.
+    /// If the devices cannot be expressed as mappings, or if there are no shards: readers treat a
+    /// plan without mappings as unfinished.
     fn mappings_to_write(
         &self,
         number: i32,
@@ -152,7 +152,7 @@ impl RemapPlan {
         Ok(Some(mappings))
     }
 
-    /// Returns the input devices that a message of the format `number` carries.
+    /// Returns the input devices that a message in the format `number` carries.
     fn devices_to_write(
         &self,
         number: i32,
@@ -164,13 +164,13 @@ impl RemapPlan {
             return Ok(None);
         }
         if self.mappings.len() != 0 {
-            // Fails if the two contradict each other.
+            // Fails if mappings and devices contradict each other.
             self.input_devices().map_err(not_convertible)?;
         }
         Ok(Some(Cow::Borrowed(&self.input_devices)))
     }
 
-    /// Reads what an output takes from its inputs.
+    /// Reads the shards that an output takes from its inputs.
     fn read_output(
         &mut self,
         message: Encoded<'_>,
@@ -240,7 +240,7 @@ fn write_mapping(mapping: Mapping<'_>, out: &mut BackwardWriter) {
     out.number(1, mapping.in_array);
 }
 
-/// The lengths of the six lists of a mapping, which are not the same.
+/// The differing lengths of the six lists of a mapping.
 struct Unequal([usize; 6]);
 
 impl Unequal {
@@ -255,7 +255,7 @@ impl Unequal {
     }
 }
 
-/// Reads a mapping into `mappings`, unless its lists have not the same length.
+/// Reads a mapping into `mappings`, unless its lists differ in length.
 fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequal>, DecodeError> {
     let (mut in_array, mut out_array) = (0, 0);
     let (mut lists, mut in_pieces) = ([&[][..]; 6], false);
@@ -304,13 +304,13 @@ fn read_mapping(message: &[u8], mappings: &mut Mappings) -> Result<Option<Unequa
     Ok(None)
 }
 
-/// Returns the list that is the field of this number.
+/// Returns the list for the field with this number.
 fn list_of<T>(number: u32, lists: &mut [T; 6]) -> Option<&mut T> {
     (number as usize).checked_sub(3).and_then(|at| lists.get_mut(at))
 }
 
-/// Takes the lists that follow the one of `number` in the order in which writers give them, as long
-/// as they are short; true if one of them was there before.
+/// Takes the lists that follow the list `number` in the order in which writers write them, as long
+/// as they are short; returns true if one of them had been read before.
 #[inline]
 fn take_following<'a>(number: u32, fields: &mut Fields<'a>, lists: &mut [&'a [u8]; 6]) -> bool {
     for next in number + 1.. {
@@ -324,7 +324,8 @@ fn take_following<'a>(number: u32, fields: &mut Fields<'a>, lists: &mut [&'a [u8
     false
 }
 
-/// Returns the lists of a mapping that gives some of them in pieces, or not packed: no writer does.
+/// Returns the lists of a mapping in which some come in pieces, or are not packed. No known writer
+/// does this.
 #[cold]
 fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
     let mut lists: [Joined<'_>; 6] = Default::default();
@@ -337,7 +338,7 @@ fn join_lists(message: &[u8]) -> Result<[Joined<'_>; 6], DecodeError> {
     Ok(lists)
 }
 
-/// Returns the fault in the lists of a mapping: one is no list, or their lengths differ.
+/// Returns the lengths of a mapping's lists if they differ. Fails if one cannot be read as a list.
 #[cold]
 fn unequal(lists: [&[u8]; 6]) -> Result<Option<Unequal>, DecodeError> {
     for list in lists {

@@ -1,10 +1,10 @@
-//! Memory limits for answers with one entry per device. A sharding of a few bytes can describe a
-//! mesh of any size, so that the size of an answer is checked before it is computed.
+//! Memory limits for results with one entry per device. A sharding of a few bytes can describe a
+//! mesh of any size, so the size of a result is checked before it is computed.
 
 use super::SingleDeviceSharding;
 use crate::ifrt::{IfrtError, IndexDomain, Shape};
 
-/// Default limit on the memory of an answer with one entry per device, in bytes: enough for 600,000
+/// Default limit on the memory of a result with one entry per device, in bytes: enough for 600,000
 /// devices.
 pub const DEFAULT_ANSWER_BYTES: u64 = 64 << 20;
 

@@ -31,14 +31,14 @@ pub enum ShardShapes {
     Static {
         /// The shape of the array.
         shape: Shape,
-        /// One shape a shard.
+        /// One shape per shard.
         shard_shapes: Vec<Shape>,
     },
     /// Shapes of varying size.
     Dynamic {
         /// The shape of the array.
         shape: DynamicShape,
-        /// One shape a shard.
+        /// One shape per shard.
         shard_shapes: Vec<DynamicShape>,
     },
 }
@@ -77,8 +77,9 @@ impl ShardShapes {
         }
     }
 
-    /// Returns the shapes of a message of the type `name`, which gives the shape of the array and
-    /// those of the shards, both static or both dynamic. What is static counts.
+    /// Returns the shapes in a message of the type `name`, which has the shape of the array and the
+    /// shapes of the shards, both static or both dynamic. If a message has both, the static ones
+    /// count.
     pub(in crate::ifrt) fn read(
         name: &'static str,
         message: Encoded<'_>,
@@ -123,7 +124,7 @@ impl ShardShapes {
     }
 }
 
-/// Fails unless the messages, which say nothing that counts, are some at all.
+/// Fails unless the unused messages parse.
 fn check_syntax<'a, M: Message + Default>(
     name: &'static str,
     messages: impl IntoIterator<Item = &'a [u8]>,
@@ -159,11 +160,11 @@ pub struct ConcreteSharding {
 }
 
 impl ConcreteSharding {
-    /// Shards of these shapes, one an addressable device.
+    /// Creates a sharding into shards of these shapes, one per addressable device.
     ///
     /// # Errors
-    /// [`IfrtError::CountMismatch`] if there are not as many shards as devices, nor as addressable
-    /// devices.
+    /// [`IfrtError::CountMismatch`] if the number of shards is neither the number of devices nor
+    /// that of addressable devices.
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -174,7 +175,8 @@ impl ConcreteSharding {
         Ok(sharding)
     }
 
-    /// Like [`new`](Self::new) without its check: upstream finds out when it takes an array apart.
+    /// Like [`new`](Self::new) without its check: upstream fails only when it disassembles an
+    /// array.
     pub const fn new_lenient(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -200,9 +202,9 @@ impl ConcreteSharding {
         }
     }
 
-    /// Sets the part of the array that each shard is.
+    /// Sets the part of the array that each shard holds.
     ///
-    /// No version carries them: such a sharding cannot be serialized.
+    /// No version carries index domains: a sharding with them cannot be serialized.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if there is not one for each shard.
@@ -241,12 +243,12 @@ impl ConcreteSharding {
         })
     }
 
-    /// Returns the part of the array that each shard is.
+    /// Returns the part of the array that each shard holds.
     ///
     /// # Errors
-    /// [`IfrtError::NotKnown`] if they were not given; [`IfrtError::ShapeMismatch`] if `shape` is
-    /// not the one for which the shards are known; [`IfrtError::CountMismatch`] if there is not one
-    /// for each addressable device.
+    /// [`IfrtError::NotKnown`] if the parts were not set; [`IfrtError::ShapeMismatch`] if `shape`
+    /// is not the one for which the shards are known; [`IfrtError::CountMismatch`] if there is not
+    /// one for each addressable device.
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         let Some(domains) = &self.index_domains else {
             return Err(IfrtError::NotKnown {
@@ -299,8 +301,8 @@ impl Registered for ConcreteSharding {
 described_by_bytes! {
     /// Writes format 0 at every version. Index domains are refused: no version carries them.
     ToProto,
-    /// Accepts format 0. Whether there are as many shards as devices is checked in strict mode
-    /// only.
+    /// Accepts format 0. Strict mode also checks the number of shards against the number of
+    /// devices.
     FromProto for ConcreteSharding as ConcreteShardingProto
 }
 

@@ -1,4 +1,4 @@
-//! Shardings into equal shards, known for one shape of the array.
+//! Shardings into equal shards, for one shape of the array.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ConcreteEvenSharding");
 
-/// Shards of equal shape, known for one shape of the array.
+/// A sharding into shards of equal shape, for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConcreteEvenSharding {
@@ -29,11 +29,11 @@ pub struct ConcreteEvenSharding {
 }
 
 impl ConcreteEvenSharding {
-    /// Creates an array of `shape` in shards of `shard_shape`.
+    /// Creates a sharding of an array of `shape` into shards of `shard_shape`.
     ///
     /// # Errors
-    /// [`IfrtError`] if the shapes have not the same rank, or if every device holds the whole array
-    /// and `shard_shape` is another than `shape`.
+    /// [`IfrtError`] if the shapes differ in rank, or if every device holds the whole array and
+    /// `shard_shape` differs from `shape`.
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -46,7 +46,7 @@ impl ConcreteEvenSharding {
         Ok(sharding)
     }
 
-    /// Like [`new`](Self::new) without its checks: what upstream allows.
+    /// Like [`new`](Self::new) without its checks, which upstream does not make.
     pub const fn new_lenient(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -57,7 +57,7 @@ impl ConcreteEvenSharding {
         Self { devices, memory_kind, shape, shard_shape, is_fully_replicated }
     }
 
-    /// Returns the one shape of the array for which the shards are known.
+    /// Returns the shape of the array that the sharding describes.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -70,7 +70,7 @@ impl ConcreteEvenSharding {
     /// Returns the shape of a shard.
     ///
     /// # Errors
-    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
+    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one that the sharding describes.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         if *shape != self.shape {
             return Err(IfrtError::shape_mismatch(shape, &self.shape));
@@ -78,7 +78,7 @@ impl ConcreteEvenSharding {
         Ok(self.shard_shape.clone())
     }
 
-    /// Returns an error: the shapes do not tell which device holds which part.
+    /// Returns an error: the shapes do not determine which device holds which part.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.
@@ -105,7 +105,7 @@ impl ConcreteEvenSharding {
     on_devices!();
 }
 
-/// Returns the rules of equal shards; upstream has none.
+/// Checks the rules of equal shards, which upstream does not have.
 pub(in crate::ifrt) fn check_even(
     shape: &Shape,
     shard_shape: &Shape,
@@ -143,7 +143,7 @@ impl Registered for ConcreteEvenSharding {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. That the shapes agree is checked in strict mode only.
+    /// Accepts format 0. The agreement of the shapes is checked in strict mode only.
     FromProto for ConcreteEvenSharding as ConcreteEvenShardingProto
 }
 

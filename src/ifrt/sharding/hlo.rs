@@ -1,4 +1,4 @@
-//! Shardings in the form of XLA over a list of devices.
+//! Shardings as XLA describes them, over a list of devices.
 
 use std::fmt;
 
@@ -24,10 +24,10 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("HloSharding");
 
-/// A sharding in the form of XLA over a list of devices (`xla::ifrt::HloSharding`).
+/// A sharding as XLA describes it, over a list of devices (`xla::ifrt::HloSharding`).
 ///
-/// Real clients use it nearly everywhere, also for a single device. Invariant: if the sharding
-/// speaks of a number of devices, the list is as long, and it is never empty.
+/// Real clients use it nearly everywhere, also for a single device. Invariant: the list is never
+/// empty, and if the sharding has a number of devices, the list has the same length.
 ///
 /// ```
 /// use serdes::ifrt::{DeviceList, HloSharding, MemoryKind, Shape, xla::{OpSharding, TileAssignment}};
@@ -56,8 +56,8 @@ impl HloSharding {
     /// Creates the sharding `op_sharding` over `devices`.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] that names both counts and the sharding, if there is no device or if
-    /// there are not as many as the sharding has tiles. (Upstream ends the process.)
+    /// [`IfrtError::Invalid`], which names both counts and the sharding, if there is no device or
+    /// if their number differs from the number of tiles. (Upstream ends the process.)
     pub fn new(
         devices: DeviceList,
         memory_kind: MemoryKind,
@@ -79,7 +79,7 @@ impl HloSharding {
         }
     }
 
-    /// Creates the sharding by which every device holds the whole array.
+    /// Creates the sharding in which every device holds the whole array.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if there is no device.
@@ -105,11 +105,10 @@ impl HloSharding {
             || (self.devices.len() == 1 && self.op_sharding.kind() == OpShardingType::Maximal)
     }
 
-    /// Returns the devices in the order of the tiles they hold; the list itself if the array is not
-    /// cut.
+    /// Returns the devices in the order of their tiles; the list itself if the array is not cut.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if the tile assignment names a position outside of the list.
+    /// [`IfrtError::Invalid`] if the tile assignment names a position outside the list.
     pub fn device_order(&self) -> Result<Vec<DeviceId>, IfrtError> {
         let Some(tiles) = self.op_sharding.tile_assignment() else {
             return Ok(self.devices.ids().to_vec());
@@ -133,7 +132,7 @@ impl HloSharding {
     /// Returns the shape of a shard: each dimension divided by its tiles, rounded up.
     ///
     /// # Errors
-    /// [`IfrtError::RankMismatch`] if the array has another rank than the sharding.
+    /// [`IfrtError::RankMismatch`] if the ranks of array and sharding differ.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         match self.op_sharding.shards(shape.rank())? {
             None => Ok(shape.clone()),
@@ -141,13 +140,13 @@ impl HloSharding {
         }
     }
 
-    /// Returns the part of the array that each device holds. Parts at the far edges are smaller
-    /// where tiles do not divide a dimension, down to nothing.
+    /// Returns the part of the array that each device holds. Parts at the far edges are smaller,
+    /// possibly empty, where tiles do not divide a dimension.
     ///
     /// # Errors
-    /// [`IfrtError`] if the array has another rank than the sharding, or if the sharding does not
-    /// say it: a manual or unreduced one, one of a tuple, one with other subgroups than replicated
-    /// ones, one over a named mesh. [`IfrtError::LimitExceeded`] if the answer would take more than
+    /// [`IfrtError`] if the ranks of array and sharding differ, or if the sharding does not
+    /// determine the parts: it is manual or unreduced, a tuple, over a named mesh, or has subgroups
+    /// other than replicated ones. [`IfrtError::LimitExceeded`] if the result would take more than
     /// [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
@@ -181,8 +180,8 @@ impl HloSharding {
             return Err(unknown("only replicated subgroups have some"));
         }
         let shards = sharding.shards(shape.rank())?.unwrap_or_default();
-        // Each domain costs a step for each tile dimension, of which there may be more than the
-        // array has.
+        // Each domain costs a step per tile dimension, and there may be more of those than array
+        // dimensions.
         let rank = tiles.dimensions().len().max(shape.rank());
         super::require_domains(devices as u64, rank, limit)?;
         let tile = tile_shape(shape, &shards);
@@ -199,7 +198,7 @@ impl HloSharding {
             .collect()
     }
 
-    /// Returns the number of the tile that each device holds, tiles in row-major order.
+    /// Returns the number of each device's tile, with tiles in row-major order.
     fn tile_of_each_device(&self, tiles: &TileAssignment) -> Result<Vec<Option<i64>>, IfrtError> {
         let order = tiles.devices(self.devices.len())?;
         let mut tile_of = vec![None; order.len()];
@@ -228,8 +227,8 @@ impl HloSharding {
     on_devices!();
 }
 
-/// Returns the part of an array of `shape` that is the tile of this number among `dimensions`, of
-/// which the leading ones cut the array.
+/// Returns the part of an array of `shape` that is tile number `tile` of `dimensions`, whose
+/// leading ones cut the array.
 fn part_of(
     shape: &Shape,
     tile: &[i64],
@@ -265,7 +264,7 @@ pub(in crate::ifrt) fn tile_shape(shape: &Shape, tiles: &[i64]) -> Vec<i64> {
     sizes.map(|(size, tiles)| size / tiles + i64::from(size % tiles != 0)).collect()
 }
 
-/// `HloSharding(devices: [0,1], memory_kind: device, {devices=[2,1]<=[2]})`
+/// Formats as `HloSharding(devices: [0,1], memory_kind: device, {devices=[2,1]<=[2]})`.
 impl fmt::Display for HloSharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { devices, memory_kind, op_sharding } = self;
@@ -280,7 +279,7 @@ impl Registered for HloSharding {
 described_by_bytes! {
     /// Writes format 0 at every version.
     ToProto,
-    /// Accepts format 0. Where upstream ends the process, this is an error; in strict mode a tile
+    /// Accepts format 0. Returns an error where upstream ends the process; in strict mode a tile
     /// assignment must also name every device once.
     FromProto for HloSharding as HloShardingProto
 }

@@ -1,8 +1,8 @@
-//! Common part of every kind of sharding: devices, and a kind of memory on them.
+//! The common part of all kinds of shardings: devices, and a kind of memory on them.
 
 use crate::ifrt::{DeviceList, IfrtError};
 
-/// The methods that all kinds have, which have `devices` and a `memory_kind`.
+/// Defines the methods that all kinds share, from their fields `devices` and `memory_kind`.
 macro_rules! on_devices {
     () => {
         /// Returns the devices, in the order of the shards.
@@ -15,7 +15,7 @@ macro_rules! on_devices {
             &self.memory_kind
         }
 
-        /// Puts the shards on other devices, as many.
+        /// Moves the shards to other devices of the same number.
         pub(in crate::ifrt::sharding) fn replace_devices(
             &mut self,
             devices: DeviceList,

@@ -1,4 +1,4 @@
-//! Shardings of which only the devices are known.
+//! Shardings that know only their devices.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::{
 const FORMATS: Formats = Formats::of("OpaqueSharding");
 const REMEDY: &str = "use a sharding that describes its shards, such as a ConcreteEvenSharding";
 
-/// A sharding of which only the devices are known.
+/// A sharding that knows only its devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpaqueSharding {
@@ -27,17 +27,17 @@ pub struct OpaqueSharding {
 }
 
 impl OpaqueSharding {
-    /// Shards on these devices.
+    /// Creates a sharding over these devices.
     pub const fn new(devices: DeviceList, memory_kind: MemoryKind) -> Self {
         Self { devices, memory_kind }
     }
 
-    /// Returns false: it is not known.
+    /// Returns false, since replication is not known.
     pub const fn is_fully_replicated(&self) -> bool {
         false
     }
 
-    /// Returns an error: it is not known.
+    /// Returns an error, since the shape is not known.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.
@@ -46,7 +46,7 @@ impl OpaqueSharding {
         Err(IfrtError::NotKnown { sharding: "OpaqueSharding", what, remedy: REMEDY })
     }
 
-    /// Returns an error: it is not known.
+    /// Returns an error, since the parts are not known.
     ///
     /// # Errors
     /// [`IfrtError::NotKnown`], always.

@@ -1,4 +1,4 @@
-//! Dimensions on the axes of a mesh, over a list of devices.
+//! Shardings that map dimensions to the axes of a mesh, over a list of devices.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ const FORMATS: Formats = Formats::of("ShardingParamSharding");
 
 /// A [`ShardingParam`] on devices.
 ///
-/// Builds from 0.12 on have dropped it: they refuse its type name. Here it is read and written at
+/// Builds since 0.12 no longer have it: they refuse its type name. Here it is read and written at
 /// every version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -36,8 +36,8 @@ impl ShardingParamSharding {
     /// Creates the sharding `param` on `devices`.
     ///
     /// # Errors
-    /// [`IfrtError`] if `param` does not [verify](ShardingParam::verify), or is for another number
-    /// of devices.
+    /// [`IfrtError`] if `param` does not [verify](ShardingParam::verify), or has another number of
+    /// devices.
     pub fn new(
         param: ShardingParam,
         devices: DeviceList,
@@ -47,10 +47,10 @@ impl ShardingParamSharding {
         Self::new_lenient(param, devices, memory_kind)
     }
 
-    /// Like [`new`](Self::new), but `param` is not verified, as upstream reads it.
+    /// Like [`new`](Self::new), but does not verify `param`, like upstream's reader.
     ///
     /// # Errors
-    /// [`IfrtError::CountMismatch`] if `param` is for another number of devices.
+    /// [`IfrtError::CountMismatch`] if `param` has another number of devices.
     pub fn new_lenient(
         param: ShardingParam,
         devices: DeviceList,
@@ -66,7 +66,7 @@ impl ShardingParamSharding {
         Ok(Self { param, devices, memory_kind })
     }
 
-    /// Parameters of the sharding: the array's place on the mesh.
+    /// Returns the parameters of the sharding: the mapping of the array to the mesh.
     pub const fn param(&self) -> &ShardingParam {
         &self.param
     }
@@ -121,8 +121,8 @@ impl Registered for ShardingParamSharding {
 described_by_bytes! {
     /// Writes format 0 at every version; the param inside has formats of its own.
     ToProto,
-    /// Accepts format 0. The param must be for as many devices as there are; it is verified in
-    /// strict mode only.
+    /// Accepts format 0. The param must have as many devices as the list; it is verified in strict
+    /// mode only.
     FromProto for ShardingParamSharding as ShardingParamShardingProto
 }
 

@@ -1,4 +1,4 @@
-//! The whole array on one device.
+//! Shardings that place the whole array on one device.
 
 use std::fmt;
 
@@ -19,17 +19,17 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("SingleDeviceSharding");
 
-/// The whole array on one device.
+/// A sharding that places the whole array on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SingleDeviceSharding {
-    // A list of one, so that all kinds of shardings hand out their devices alike.
+    // A list with one device, so that all kinds of shardings return their devices in the same way.
     devices: DeviceList,
     memory_kind: MemoryKind,
 }
 
 impl SingleDeviceSharding {
-    /// Creates the array on `device`, in its default memory.
+    /// Creates the sharding on `device`, in its default memory.
     pub fn new(device: DeviceId) -> Self {
         Self { devices: device.into(), memory_kind: MemoryKind::unset() }
     }
@@ -59,7 +59,7 @@ impl SingleDeviceSharding {
         Ok(shape.clone())
     }
 
-    /// Returns one box, that of the whole array.
+    /// Returns one box, which is the whole array.
     ///
     /// # Errors
     /// None.

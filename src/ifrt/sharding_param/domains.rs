@@ -1,4 +1,5 @@
-//! The index domain of each device of a [`ShardingParam`]: the part of the array that it holds.
+//! The index domain of each device of a [`ShardingParam`], which is the part of the array that the
+//! device holds.
 
 use smallvec::SmallVec;
 
@@ -13,9 +14,9 @@ use crate::{
 
 /// An axis of a mesh.
 struct Axis {
-    /// The number of devices along it.
+    /// The number of devices along the axis.
     size: i32,
-    /// Difference of the logical numbers of two neighbours along the axis.
+    /// The difference of the logical numbers of two neighbours along the axis.
     stride: i32,
 }
 
@@ -29,7 +30,7 @@ struct Tiles {
 }
 
 impl ShardingParam {
-    /// Returns the logical numbers of the devices, in the order in which they hold the shards.
+    /// Returns the logical numbers of the devices in the order of their shards.
     ///
     /// Axis 0 of the mesh is the most minor one; the first axis of the permutation varies fastest.
     ///
@@ -56,7 +57,7 @@ impl ShardingParam {
         let mut strides = Vec::with_capacity(self.axis_sizes.len());
         for size in &self.axis_sizes {
             strides.push(devices);
-            // Verified: the product of all sizes fits.
+            // The mesh is verified: the product of all sizes fits.
             devices = devices.saturating_mul(*size);
         }
         let axes = self.permutation.iter().filter_map(|axis| {
@@ -72,13 +73,13 @@ impl ShardingParam {
     ///
     /// # Errors
     /// As [`verify`](Self::verify) in strict mode and [`shard_shape`](Self::shard_shape);
-    /// [`IfrtError::LimitExceeded`] if the answer would take more than [`DEFAULT_ANSWER_BYTES`].
+    /// [`IfrtError::LimitExceeded`] if the result would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn index_domains(&self, shape: &Shape) -> Result<Vec<IndexDomain>, IfrtError> {
         self.index_domains_within(shape, DEFAULT_ANSWER_BYTES)
     }
 
     /// Computes [`index_domains`](Self::index_domains) in at most `limit` bytes of memory. For
-    /// single devices of a mesh of any size there is [`index_domain_of`](Self::index_domain_of).
+    /// single devices of a large mesh use [`index_domain_of`](Self::index_domain_of).
     ///
     /// # Errors
     /// As [`index_domains`](Self::index_domains).
@@ -122,14 +123,14 @@ impl ShardingParam {
         self.verify(Validation::Strict)?;
         let shard_shape = self.shard_shape(shape)?;
         let (axes, devices) = self.axes();
-        // Verified: the shards divide the devices among them.
+        // The parameters are verified: the number of shards divides the number of devices.
         let replicas = (devices / self.shard_count()?.max(1)).max(1);
         Ok(Tiles { axes, devices, replicas, shard_shape })
     }
 
     fn domain_of(&self, tiles: &Tiles, device: i32) -> Result<IndexDomain, IfrtError> {
-        // Position of the device in `device_order`: its index along each axis, of which the first
-        // varies fastest.
+        // The position of the device in `device_order` combines its indices along the axes; the
+        // first axis varies fastest.
         let (mut position, mut product) = (0, 1_i32);
         for Axis { size, stride } in &tiles.axes {
             position += device / stride % size * product;

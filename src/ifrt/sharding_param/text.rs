@@ -13,7 +13,7 @@ use crate::{
 
 const NOTATION: &str = "a notation such as `2x1 to [0,1] on 2x3`";
 
-/// Numbers with an `x` between them; nothing if there are none.
+/// Numbers separated by `x`; empty if there are none.
 pub(super) struct Crossed<'a, T>(pub(super) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Crossed<'_, T> {
@@ -26,7 +26,7 @@ impl<T: fmt::Display> fmt::Display for Crossed<'_, T> {
     }
 }
 
-/// `2x1 to [0,1] on 2x3`, then ` unreduced [0,1]` if there are such axes.
+/// Formats as `2x1 to [0,1] on 2x3`, followed by ` unreduced [0,1]` if there are such axes.
 impl fmt::Display for ShardingParam {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)
@@ -54,8 +54,7 @@ fn write(param: &ShardingParam, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Numbers with an `x` between them; the error is the rest of the text, from where it is something
-/// else.
+/// Parses numbers separated by `x`. The error is the rest of the text, from the first invalid byte.
 fn parse_crossed<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     let text = text.trim();
     if text.is_empty() {
@@ -65,9 +64,9 @@ fn parse_crossed<T: FromStr>(text: &str) -> Result<Vec<T>, &str> {
     numbers.map(|number| number.parse().map_err(|_| number)).collect()
 }
 
-/// Reads the notation; what it says is not verified.
+/// Parses the notation, without verifying the parameters.
 pub(super) fn parse(text: &str) -> Result<ShardingParam, IfrtError> {
-    // Without dimensions the text begins with the blank before `to`.
+    // A text without dimensions begins with the blank before `to`.
     let (dim_shards, rest) = match text.split_once(" to ") {
         Some(parts) => parts,
         None => text.split_at(0),

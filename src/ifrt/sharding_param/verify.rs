@@ -6,9 +6,9 @@ use super::{ShardingParam, text};
 use crate::{codec::Validation, ifrt::IfrtError};
 
 impl ShardingParam {
-    /// Checks that the parts make sense together, in the order of upstream.
+    /// Checks that the parameters are consistent, in the order of upstream.
     ///
-    /// In strict mode also that all sizes are positive and that their products fit 32 bits, as
+    /// Strict mode also checks that all sizes are positive and that their products fit 32 bits, as
     /// newer builds do.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl ShardingParam {
         self.verify_assignment()
     }
 
-    /// Additional checks of newer builds.
+    /// Makes the additional checks of newer builds.
     fn verify_sizes(&self) -> Result<(), IfrtError> {
         if let Some(shards) = self.dim_shards.iter().find(|shards| **shards < 1) {
             return Err(IfrtError::Invalid(format!(
@@ -74,8 +74,8 @@ impl ShardingParam {
         Ok(())
     }
 
-    /// Lays the dimensions on the axes: each takes as many whole axes, or parts of one, as it has
-    /// shards.
+    /// Assigns the dimensions to the axes: each takes as many whole axes, or parts of one, as it
+    /// has shards.
     fn verify_assignment(&self) -> Result<(), IfrtError> {
         let shards = |dimension: usize| self.dim_shards.get(dimension).copied();
         let failure = || {
@@ -99,7 +99,7 @@ impl ShardingParam {
             let size = self.axis_size(*axis).map_or(0, i64::from);
             cumulated = cumulated.checked_mul(size).ok_or_else(failure)?;
             while let Some(shards) = shards(dimension) {
-                // A remainder by zero or a quotient that overflows is no fit either.
+                // A remainder by zero or a quotient that overflows does not fit either.
                 if cumulated.checked_rem(shards).ok_or_else(failure)? != 0 {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! The shape of every shard is listed.
+//! Specs that list the shape of every shard.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ConcreteShardingSpec");
 
-/// Lists the shape of each shard, for one shape of the array.
+/// A spec that lists the shape of each shard, for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConcreteShardingSpec {
@@ -29,14 +29,14 @@ pub struct ConcreteShardingSpec {
 }
 
 impl ConcreteShardingSpec {
-    /// Shards of these shapes.
+    /// Creates the spec of these shapes.
     pub const fn new(shapes: ShardShapes) -> Self {
         Self { shapes, index_domains: None }
     }
 
-    /// Sets the part of the array that each shard is.
+    /// Sets the part of the array that each shard holds.
     ///
-    /// No version carries them: such a spec cannot be serialized.
+    /// No version carries index domains: a spec with them cannot be serialized.
     ///
     /// # Errors
     /// [`IfrtError::CountMismatch`] if there is not one for each shard.
@@ -69,7 +69,7 @@ impl ConcreteShardingSpec {
     /// Returns the shape of a shard.
     ///
     /// # Errors
-    /// [`IfrtError::NotKnown`], always: each shard has a shape of its own.
+    /// [`IfrtError::NotKnown`], always: the shards differ in shape.
     pub fn shard_shape(&self, _: &Shape) -> Result<Shape, IfrtError> {
         Err(IfrtError::NotKnown {
             sharding: "ConcreteShardingSpec",
@@ -98,9 +98,9 @@ impl Registered for ConcreteShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on. Index domains are refused: no version carries them.
+    /// Writes format 0 at version 5 and above. Index domains are refused: no version carries them.
     ToProto,
-    /// Accepts format 0. Of a shape and a dynamic one the last counts.
+    /// Accepts format 0. If a message has both a static and a dynamic shape, the last one counts.
     FromProto for ConcreteShardingSpec as ConcreteShardingSpecProto
 }
 

@@ -1,4 +1,4 @@
-//! Equal shards of one array shape.
+//! Specs of equal shards, for one shape of the array.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("ConcreteEvenShardingSpec");
 
-/// Shards of equal shape, known for one shape of the array.
+/// A spec of shards of equal shape, for one shape of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ConcreteEvenShardingSpec {
@@ -30,11 +30,11 @@ pub struct ConcreteEvenShardingSpec {
 }
 
 impl ConcreteEvenShardingSpec {
-    /// Creates an array of `shape` in `shards` shards of `shard_shape`.
+    /// Creates the spec of an array of `shape` in `shards` shards of `shard_shape`.
     ///
     /// # Errors
-    /// [`IfrtError`] if the number is negative, if the shapes have not the same rank, or if every
-    /// shard is the whole array and `shard_shape` is another than `shape`.
+    /// [`IfrtError`] if the number is negative, if the shapes differ in rank, or if every shard is
+    /// the whole array and `shard_shape` differs from `shape`.
     pub fn new(
         shards: i32,
         shape: Shape,
@@ -66,7 +66,7 @@ impl ConcreteEvenShardingSpec {
     /// Returns the shape of a shard.
     ///
     /// # Errors
-    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one for which the shards are known.
+    /// [`IfrtError::ShapeMismatch`] if `shape` is not the one that the spec describes.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         if *shape != self.shape {
             return Err(IfrtError::shape_mismatch(shape, &self.shape));
@@ -103,9 +103,9 @@ impl Registered for ConcreteEvenShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on.
+    /// Writes format 0 at version 5 and above.
     ToProto,
-    /// Accepts format 0. That the shapes agree is checked in strict mode only.
+    /// Accepts format 0. The agreement of the shapes is checked in strict mode only.
     FromProto for ConcreteEvenShardingSpec as ConcreteEvenShardingSpecProto
 }
 

@@ -1,4 +1,4 @@
-//! In the form of XLA.
+//! Specs as XLA describes shardings.
 
 use std::fmt;
 
@@ -32,8 +32,7 @@ impl HloShardingSpec {
     /// Creates the sharding `op_sharding` over `shards` shards.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if the number is negative, or if the sharding has another number of
-    /// tiles.
+    /// [`IfrtError::Invalid`] if the number is negative, or if it differs from the number of tiles.
     pub fn new(shards: i32, op_sharding: OpSharding) -> Result<Self, IfrtError> {
         require_count(shards)?;
         match op_sharding.device_count() {
@@ -60,7 +59,7 @@ impl HloShardingSpec {
     /// Returns the shape of a shard.
     ///
     /// # Errors
-    /// [`IfrtError::RankMismatch`] if the array has another rank than the sharding.
+    /// [`IfrtError::RankMismatch`] if the ranks of array and sharding differ.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape, IfrtError> {
         match self.op_sharding.shards(shape.rank())? {
             None => Ok(shape.clone()),
@@ -84,9 +83,9 @@ impl Registered for HloShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on.
+    /// Writes format 0 at version 5 and above.
     ToProto,
-    /// Accepts format 0. There must be as many shards as the sharding has tiles.
+    /// Accepts format 0. The number of shards must be the number of tiles.
     FromProto for HloShardingSpec as HloShardingSpecProto
 }
 

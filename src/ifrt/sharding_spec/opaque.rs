@@ -1,4 +1,4 @@
-//! Shards of which only the number is known.
+//! Specs that know only the number of shards.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("OpaqueShardingSpec");
 
-/// Shards of which only the number is known.
+/// A spec that knows only the number of shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "i32", into = "i32"))]
@@ -26,7 +26,7 @@ pub struct OpaqueShardingSpec {
 }
 
 impl OpaqueShardingSpec {
-    /// Creates a sharding into `shards` shards.
+    /// Creates a spec of `shards` shards.
     ///
     /// # Errors
     /// [`IfrtError::Invalid`] if the number is negative.
@@ -85,7 +85,7 @@ impl Registered for OpaqueShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on.
+    /// Writes format 0 at version 5 and above.
     ToProto,
     /// Accepts format 0. A negative number of shards is an error.
     FromProto for OpaqueShardingSpec as OpaqueShardingSpecProto

@@ -1,4 +1,4 @@
-//! Dimensions on the axes of a mesh.
+//! Specs that map dimensions to the axes of a mesh.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl ShardingParamShardingSpec {
         Self { param }
     }
 
-    /// Parameters of the sharding: the array's place on the mesh.
+    /// Returns the parameters of the sharding: the mapping of the array to the mesh.
     pub const fn param(&self) -> &ShardingParam {
         &self.param
     }
@@ -76,7 +76,7 @@ impl Registered for ShardingParamShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on; the param inside has formats of its own.
+    /// Writes format 0 at version 5 and above; the param inside has formats of its own.
     ToProto,
     /// Accepts format 0. The param is verified in strict mode only.
     FromProto for ShardingParamShardingSpec as ShardingParamShardingSpecProto

@@ -1,4 +1,4 @@
-//! A single shard.
+//! The spec of a single shard.
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ use crate::{
 
 const FORMATS: Formats = Formats::of("SingleDeviceShardingSpec");
 
-/// The whole array as a single shard.
+/// The spec of the whole array as a single shard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SingleDeviceShardingSpec;
 
 impl SingleDeviceShardingSpec {
-    /// 1.
+    /// Returns 1.
     ///
     /// # Errors
     /// None.
@@ -56,7 +56,7 @@ impl Registered for SingleDeviceShardingSpec {
 }
 
 described_by_bytes! {
-    /// Writes format 0 from version 5 on.
+    /// Writes format 0 at version 5 and above.
     ToProto,
     /// Accepts format 0.
     FromProto for SingleDeviceShardingSpec as SingleDeviceShardingSpecProto

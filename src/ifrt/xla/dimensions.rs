@@ -2,7 +2,7 @@
 
 use crate::codec::DecodeError;
 
-/// Storage of one dimension (`xla.DimLevelType`).
+/// The storage of one dimension (`xla.DimLevelType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -10,11 +10,11 @@ pub enum DimLevelType {
     /// Every element is stored.
     #[default]
     Dense,
-    /// Only stored elements, found through positions and indices.
+    /// Only some elements are stored; positions and indices locate them.
     Compressed,
-    /// One stored element a parent.
+    /// One stored element per parent.
     Singleton,
-    /// As compressed, with gaps between the segments.
+    /// Like compressed, with gaps between the segments.
     LooseCompressed,
 }
 
@@ -26,7 +26,7 @@ impl DimLevelType {
         self as i32
     }
 
-    /// Returns the letter in the text of a layout.
+    /// Returns the letter for this storage in the text of a layout.
     pub const fn letter(self) -> char {
         match self {
             Self::Dense => 'D',
@@ -57,7 +57,7 @@ impl DimLevelType {
 pub struct Tile(Vec<i64>);
 
 impl Tile {
-    /// Stands for a dimension that is merged with the next faster one before tiling; printed `*`.
+    /// A dimension that is merged with the next faster one before tiling; printed as `*`.
     pub const COMBINE_DIMENSION: i64 = i64::MIN;
 
     /// Creates a tile of these sizes.
@@ -71,7 +71,7 @@ impl Tile {
     }
 }
 
-/// Split of a dimension over memories (`xla.SplitConfigProto`).
+/// The split of a dimension over memories (`xla.SplitConfigProto`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SplitConfig {
@@ -80,7 +80,7 @@ pub struct SplitConfig {
 }
 
 impl SplitConfig {
-    /// Splits `dimension` before each of `split_indices`.
+    /// Creates a split of `dimension` before each of `split_indices`.
     pub fn new(dimension: i64, split_indices: impl Into<Vec<i64>>) -> Self {
         Self { dimension, split_indices: split_indices.into() }
     }

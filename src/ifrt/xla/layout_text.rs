@@ -1,4 +1,4 @@
-//! The text form of layouts, and what reads the grammar of HLO.
+//! The text form of layouts, and the parser for the grammar of HLO.
 
 use std::{
     fmt::{self, Write as _},
@@ -8,13 +8,14 @@ use std::{
 use super::{DimLevelType, Layout, PrimitiveType, SplitConfig, Tile};
 use crate::{codec::ErrorKind, ifrt::permutation::check_permutation};
 
-/// Layouts are short: this bounds what a hostile text makes us hold.
+/// Limit on the length of a layout's text, which is normally short; bounds the memory for a hostile
+/// text.
 const LONGEST_TEXT: usize = 64 * 1024;
 
-/// Limit on the nesting of physical shapes: a sparse layout has one, and that one is dense.
+/// Limit on the nesting of physical shapes. A sparse layout has one, whose own layout is dense.
 pub(super) const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
 
-/// A text that is not a layout.
+/// The error of a text that is not a layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the text is no layout: at byte {position}: {problem}; a layout looks like {{1,0}} or {{1,0:T(8,128)}}"
@@ -23,7 +24,7 @@ pub(super) const DEEPEST_PHYSICAL_SHAPE: u32 = 8;
 pub struct LayoutTextError {
     /// Position of the first invalid byte, in bytes from the start of the text.
     pub position: usize,
-    /// Message with what was found and what was expected.
+    /// A message with the text found and the text expected.
     pub problem: String,
 }
 
@@ -132,20 +133,20 @@ impl FromStr for Layout {
     }
 }
 
-/// Position at which a text leaves the grammar, in bytes from its start, and the problem there.
+/// The position at which a text leaves the grammar, in bytes from its start, and the problem there.
 pub(super) struct TextError {
     pub(super) position: usize,
     pub(super) problem: String,
 }
 
-/// Reads the grammar of HLO from the front to the back.
+/// Parses the grammar of HLO from left to right.
 pub(super) struct Parser<'a> {
     text: &'a str,
     position: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// Result of `read`, if it reads the whole text.
+    /// Returns the result of `read`, if it reads the whole text.
     pub(super) fn read_whole<T>(
         text: &'a str,
         longest: usize,
@@ -219,7 +220,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Numbers up to `end`, which is taken too.
+    /// Parses numbers up to and including `end`.
     fn numbers(&mut self, end: &str, allow_star: bool) -> Result<Vec<i64>, TextError> {
         let mut numbers = Vec::new();
         if self.take(end) {
@@ -238,7 +239,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `(number)`.
+    /// Parses a number in parentheses.
     fn attribute(&mut self) -> Result<i64, TextError> {
         self.expect("(")?;
         let number = self.number()?;
@@ -296,7 +297,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the attributes, in the order in which they are printed.
+    /// Parses the attributes, in the order in which they are printed.
     fn attributes(&mut self, layout: &mut Layout, depth: u32) -> Result<(), TextError> {
         if self.take("D") {
             self.dim_level_types(layout)?;

@@ -1,7 +1,7 @@
 //! Shapes, layouts and shardings of XLA, which IFRT messages nest.
 //!
-//! They have no version of their own: XLA only ever adds fields. What a message of XLA means is
-//! checked no further than IFRT needs it.
+//! They have no version of their own: XLA only adds fields. The content of XLA messages is checked
+//! only as far as IFRT needs it.
 
 mod dimensions;
 mod layout_text;

@@ -1,5 +1,4 @@
-//! The sharding of a value over numbered devices, as XLA has it: the message and what is known of
-//! it.
+//! The sharding of a value over numbered devices in XLA: the message and its checked parts.
 
 mod extent;
 mod kind;
@@ -27,8 +26,8 @@ use crate::{
 /// A sharding of XLA without devices of its own (`xla.OpSharding`): numbers in it are positions in
 /// a device list.
 ///
-/// The message is kept as it was read, so that it is written as it was read; what it means was
-/// checked. Printed in the notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`,
+/// The message is kept and written as it was read; its content was checked. Formatted in the
+/// notation of HLO: `{devices=[2,1]<=[2]}`, `{replicated}`,
 /// `{devices=[2,1,2]<=[4] last_tile_dim_replicate}`.
 ///
 /// Cheap to clone.
@@ -37,20 +36,20 @@ pub struct OpSharding(Arc<Checked>);
 
 struct Checked {
     parts: Parts,
-    /// Made when it is first asked for, if the parts say all.
+    /// Built on first use, if the parts describe the whole sharding.
     message: OnceLock<Box<xla::OpSharding>>,
-    /// True if the message equals the one that is made from the parts.
+    /// True if the message equals the one that is built from the parts.
     is_plain: bool,
 }
 
-/// The message, whether it was asked for before or not.
+/// Formats the message, even if it has not been built yet.
 impl fmt::Debug for OpSharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("OpSharding").field(self.proto()).finish()
     }
 }
 
-/// Equal messages.
+/// Two shardings are equal if their messages are.
 impl PartialEq for OpSharding {
     fn eq(&self, other: &Self) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
@@ -72,16 +71,16 @@ impl Hash for OpSharding {
     }
 }
 
-/// Tuples of XLA are flat: the elements of a tuple sharding are no tuples.
+/// Tuples in XLA are flat: an element of a tuple sharding is not a tuple.
 const TUPLE_IN_TUPLE: &str = "a tuple sharding inside of a tuple sharding; expected a flat tuple";
 
 impl OpSharding {
-    /// Creates the sharding by which every device holds the whole value.
+    /// Creates the sharding in which every device holds the whole value.
     pub fn replicated() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Replicated, ..Parts::default() })
     }
 
-    /// Creates the sharding by which the device at this position holds the whole value.
+    /// Creates the sharding in which the device at this position holds the whole value.
     pub fn maximal(device: i64) -> Self {
         Self::of_kind(
             OpShardingType::Maximal,
@@ -93,17 +92,17 @@ impl OpSharding {
         )
     }
 
-    /// Creates the sharding by which the program itself says what each device holds.
+    /// Creates the sharding in which the program itself defines the part on each device.
     pub fn manual() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Manual, ..Parts::default() })
     }
 
-    /// Creates the sharding by which every device holds a summand of the value.
+    /// Creates the sharding in which every device holds a summand of the value.
     pub fn unreduced() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Unreduced, ..Parts::default() })
     }
 
-    /// Creates the sharding of which nothing is known.
+    /// Creates the sharding about which nothing is known.
     pub fn unknown() -> Self {
         Self::of_parts(Parts { kind: OpShardingType::Unknown, ..Parts::default() })
     }
@@ -118,26 +117,26 @@ impl OpSharding {
         Self(Arc::new(Checked { parts, message: OnceLock::from(Box::new(proto)), is_plain }))
     }
 
-    /// Returns the sharding of which the parts say all.
+    /// Creates a sharding that the parts describe completely.
     fn of_parts(parts: Parts) -> Self {
         Self(Arc::new(Checked { parts, message: OnceLock::new(), is_plain: true }))
     }
 
-    /// Creates the sharding by which the value is cut into tiles.
+    /// Creates the sharding in which the value is cut into tiles.
     pub fn tiled(tiles: TileAssignment) -> Self {
         let kind = OpShardingType::Tiled;
         Self::of_parts(Parts { kind, tiles: Some(tiles), ..Parts::default() })
     }
 
-    /// Creates the sharding by which the value is cut into tiles, each of which several devices
-    /// hold: those along the last tile dimension.
+    /// Creates the sharding in which the value is cut into tiles and the devices along the last
+    /// tile dimension hold the same tile.
     pub fn partially_replicated(tiles: TileAssignment) -> Self {
         let kind = OpShardingType::Tiled;
         let tiles = Some(tiles);
         Self::of_parts(Parts { kind, tiles, replicates_last: true, ..Parts::default() })
     }
 
-    /// Creates the sharding by which the value is cut into tiles; the last tile dimensions are
+    /// Creates the sharding in which the value is cut into tiles and the last tile dimensions are
     /// subgroups of these kinds.
     ///
     /// # Errors
@@ -150,7 +149,7 @@ impl OpSharding {
         Parts::tiled(tiles, false, subgroups).map(Self::of_parts)
     }
 
-    /// Creates a tuple of shardings, one sharding for each element of a flat tuple.
+    /// Creates a tuple of shardings, one for each element of a flat tuple.
     ///
     /// # Errors
     /// If an element is a tuple itself.
@@ -166,16 +165,16 @@ impl OpSharding {
         Ok(Self::of_kind(OpShardingType::Tuple, proto))
     }
 
-    /// Creates the sharding of a message, which is kept.
+    /// Creates the sharding from a message, which is kept.
     ///
     /// # Errors
-    /// What XLA refuses too: an unknown type, a tile assignment that contradicts itself, a tuple
-    /// inside of a tuple.
+    /// XLA refuses the same messages: an unknown type, an inconsistent tile assignment, a tuple
+    /// inside a tuple.
     pub fn new(proto: xla::OpSharding) -> Result<Self, IfrtError> {
         Self::checked(proto, true)
     }
 
-    /// Like [`new`](Self::new), with the status that XLA answers.
+    /// Like [`new`](Self::new), with the status that XLA returns.
     pub(crate) fn from_proto(
         type_name: &'static str,
         proto: xla::OpSharding,
@@ -222,7 +221,7 @@ impl OpSharding {
         Ok(Self::with_message(parts, proto))
     }
 
-    /// Returns the kind; with a [named sharding](Self::named_sharding) it says nothing.
+    /// Returns the kind, which has no meaning if there is a [named sharding](Self::named_sharding).
     pub fn kind(&self) -> OpShardingType {
         self.0.parts.kind
     }
@@ -238,7 +237,7 @@ impl OpSharding {
             || self.beyond_parts().is_some_and(|proto| proto.replicate_on_last_tile_dim)
     }
 
-    /// Returns the message, if the parts do not say all.
+    /// Returns the message, if the parts do not describe the whole sharding.
     pub(super) fn beyond_parts(&self) -> Option<&xla::OpSharding> {
         (!self.0.is_plain).then(|| self.proto())
     }
@@ -252,8 +251,8 @@ impl OpSharding {
         numbers.map(|number| OpShardingType::from_number(*number).unwrap_or_default())
     }
 
-    /// Returns the sharding over a named mesh, if the message has one; it then stands for the
-    /// whole.
+    /// Returns the sharding over a named mesh, if the message has one; it then replaces all other
+    /// fields.
     pub fn named_sharding(&self) -> Option<&xla::NamedShardingProto> {
         self.beyond_parts()?.named_sharding.as_ref()
     }
@@ -261,7 +260,7 @@ impl OpSharding {
     /// Returns the elements of a tuple sharding.
     pub fn tuple_elements(&self) -> Vec<Self> {
         let elements = self.beyond_parts().into_iter().flat_map(|proto| &proto.tuple_shardings);
-        // Each was checked when this one was made.
+        // Each element was checked when this sharding was created.
         elements.filter_map(|element| Self::checked(element.clone(), false).ok()).collect()
     }
 

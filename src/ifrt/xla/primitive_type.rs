@@ -6,8 +6,8 @@ use crate::ifrt::IfrtError;
 
 /// An element type of XLA (`xla.PrimitiveType`).
 ///
-/// The numbers are not those of [`DType`](crate::ifrt::DType): U1, F4E2M1FN and others differ. A
-/// number that this build does not know is kept.
+/// The numbers differ from those of [`DType`](crate::ifrt::DType), for example for U1 and F4E2M1FN.
+/// A number that this build does not know is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PrimitiveType(i32);
@@ -135,8 +135,8 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
-/// Reads the name in the notation of HLO, such as `f32`. A number that has no name here is printed,
-/// but not read.
+/// Parses the name in the notation of HLO, such as `f32`. A number without a name is printed, but
+/// not parsed.
 impl FromStr for PrimitiveType {
     type Err = IfrtError;
 

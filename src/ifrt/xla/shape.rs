@@ -1,5 +1,5 @@
-//! Shapes of XLA and their layouts, which are made of each other: a shape has a layout, and the
-//! layout of a sparse array has the shape of its buffer.
+//! Shapes of XLA and their layouts. They are defined together: a shape has a layout, and the layout
+//! of a sparse array has the shape of its buffer.
 
 use super::{
     PrimitiveType,
@@ -13,7 +13,7 @@ use crate::{
 
 /// A shape of XLA: an array of one element type, or a tuple of shapes (`xla.ShapeProto`).
 ///
-/// Printed and read in the notation of HLO:
+/// Formatted and parsed in the notation of HLO:
 ///
 /// ```
 /// use serdes::ifrt::xla::{PrimitiveType, Shape};
@@ -33,22 +33,22 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The size of a dynamic dimension without a bound, printed `?`.
+    /// The size of a dynamic dimension without a bound, printed as `?`.
     pub const UNBOUNDED: i64 = i64::MIN;
 
-    /// Returns an array of static dimensions, in elements, without a layout.
+    /// Creates an array shape with static dimensions, in elements, and without a layout.
     pub fn array(element_type: PrimitiveType, dimensions: impl Into<Vec<i64>>) -> Self {
         let dimensions = dimensions.into();
         let is_dynamic_dimension = vec![false; dimensions.len()];
         Self { element_type, dimensions, is_dynamic_dimension, ..Self::default() }
     }
 
-    /// Returns a tuple of shapes.
+    /// Creates a tuple shape.
     pub fn tuple(shapes: impl Into<Vec<Self>>) -> Self {
         Self { element_type: PrimitiveType::TUPLE, tuple_shapes: shapes.into(), ..Self::default() }
     }
 
-    /// Returns a buffer with this content.
+    /// Creates a buffer shape with this content.
     pub fn buffer(content: Self) -> Self {
         Self { element_type: PrimitiveType::BUFFER, tuple_shapes: vec![content], ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl Shape {
         self
     }
 
-    /// Sets the dynamic dimensions: their sizes are then bounds. Missing flags mean static.
+    /// Sets the dynamic dimensions, whose sizes are then bounds. Missing flags mean static.
     #[must_use]
     pub fn with_dynamic_dimensions(mut self, is_dynamic: impl Into<Vec<bool>>) -> Self {
         self.is_dynamic_dimension = is_dynamic.into();
@@ -77,13 +77,13 @@ impl Shape {
         &self.dimensions
     }
 
-    /// Returns true for each dynamic dimension, as in the message: may be shorter than the
-    /// dimensions.
+    /// Returns one flag per dimension, true if it is dynamic. As in the message, there may be fewer
+    /// flags than dimensions.
     pub fn is_dynamic_dimension(&self) -> &[bool] {
         &self.is_dynamic_dimension
     }
 
-    /// Returns the shapes of a tuple; the content of a buffer.
+    /// Returns the shapes of a tuple, or the content of a buffer.
     pub fn tuple_shapes(&self) -> &[Self] {
         &self.tuple_shapes
     }
@@ -104,11 +104,11 @@ impl Shape {
         }
     }
 
-    /// Returns the shape of a message.
+    /// Returns the shape in a message.
     ///
     /// # Errors
-    /// As [`Layout::from_proto`]; in strict mode also for negative dimensions and for as many flags
-    /// as there are not dimensions.
+    /// As [`Layout::from_proto`]; in strict mode also for negative dimensions and for more or fewer
+    /// flags than dimensions.
     pub fn from_proto(
         proto: &xla::ShapeProto,
         options: &DeserializeOptions,
@@ -161,8 +161,8 @@ serde_as_message!(
 /// A layout of XLA (`xla.LayoutProto`): the order of the dimensions in memory with tiles, padding,
 /// element size and memory space.
 ///
-/// Printed and parsed in the notation of HLO (`xla/layout.cc`, the layout rule of the HLO parser):
-/// `{1,0:T(8,128)(2,1)E(4)S(5)}`.
+/// Formatted and parsed in the notation of HLO (`xla/layout.cc`, the layout rule of the HLO
+/// parser): `{1,0:T(8,128)(2,1)E(4)S(5)}`.
 ///
 /// ```
 /// use serdes::ifrt::xla::Layout;
@@ -212,10 +212,11 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Creates a dense layout without tiles: the dimensions from the fastest to the slowest.
+    /// Creates a dense layout without tiles; `minor_to_major` has the dimensions from the fastest
+    /// to the slowest.
     ///
     /// # Errors
-    /// [`IfrtError::Invalid`] if they are no permutation of 0 to n - 1.
+    /// [`IfrtError::Invalid`] if they are not a permutation of 0 to n - 1.
     pub fn new(minor_to_major: impl Into<Vec<i64>>) -> Result<Self, IfrtError> {
         let minor_to_major = minor_to_major.into();
         check_permutation("minor_to_major", &minor_to_major)?;
@@ -234,7 +235,7 @@ impl Layout {
         self
     }
 
-    /// Sets the size of an element in bits; 0 for the size that the type has.
+    /// Sets the size of an element in bits; 0 for the size of the element type.
     #[must_use]
     pub fn with_element_size_in_bits(mut self, bits: i64) -> Self {
         self.element_size_in_bits = bits;
@@ -258,12 +259,12 @@ impl Layout {
         &self.dim_level_types
     }
 
-    /// Returns true for each dimension with unique elements; empty if all have them.
+    /// Returns one flag per dimension, true if its elements are unique; empty if all are true.
     pub fn dim_unique(&self) -> &[bool] {
         &self.dim_unique
     }
 
-    /// Returns true for each dimension with ordered elements; empty if all have them.
+    /// Returns one flag per dimension, true if its elements are ordered; empty if all are true.
     pub fn dim_ordered(&self) -> &[bool] {
         &self.dim_ordered
     }
@@ -273,8 +274,7 @@ impl Layout {
         &self.tiles
     }
 
-    /// Returns the number to a multiple of which the number of elements is padded; 1 for no
-    /// padding.
+    /// Returns the alignment to which the number of elements is padded; 1 for no padding.
     pub const fn tail_padding_alignment_in_elements(&self) -> i64 {
         self.tail_padding_alignment_in_elements
     }
@@ -289,7 +289,7 @@ impl Layout {
         self.pointer_primitive_type
     }
 
-    /// Returns the size of an element in bits; 0 for the size that the type has.
+    /// Returns the size of an element in bits; 0 for the size of the element type.
     pub const fn element_size_in_bits(&self) -> i64 {
         self.element_size_in_bits
     }
@@ -299,7 +299,7 @@ impl Layout {
         self.memory_space
     }
 
-    /// Splits of dimensions over memories.
+    /// Returns the splits of dimensions over memories.
     pub fn split_configs(&self) -> &[SplitConfig] {
         &self.split_configs
     }
@@ -309,7 +309,7 @@ impl Layout {
         self.physical_shape.as_deref()
     }
 
-    /// Returns the bytes in front of a dynamic array that hold its sizes.
+    /// Returns the number of bytes before a dynamic array that hold its sizes.
     pub const fn dynamic_shape_metadata_prefix_bytes(&self) -> i64 {
         self.dynamic_shape_metadata_prefix_bytes
     }
@@ -344,11 +344,12 @@ impl Layout {
         }
     }
 
-    /// Returns the layout of a message. A tail padding of 0, which old writers left out, means 1.
+    /// Returns the layout in a message. A tail padding of 0, which old writers omitted, means 1.
     ///
     /// # Errors
     /// [`DecodeError::InvalidValue`] for an unknown dimension level type; in strict mode also if
-    /// `minor_to_major` is no permutation, or if the tail padding or the element size is negative.
+    /// `minor_to_major` is not a permutation, or if the tail padding or the element size is
+    /// negative.
     pub fn from_proto(
         proto: &xla::LayoutProto,
         options: &DeserializeOptions,

@@ -1,4 +1,4 @@
-//! The notation of HLO for shapes, both ways.
+//! Formats and parses shapes in the notation of HLO.
 
 use std::{fmt, str::FromStr};
 
@@ -8,18 +8,18 @@ use super::{
 };
 use crate::codec::ErrorKind;
 
-/// Tuples of large programs have some thousand elements; this bounds what a hostile text makes us
-/// hold.
+/// Limit on the length of a shape's text; bounds the memory for a hostile text. Tuples of large
+/// programs have some thousand elements.
 const LONGEST_TEXT: usize = 256 * 1024;
 
-/// Limit on the nesting of tuples and buffers, which bounds the recursion: real ones nest a few
-/// times.
+/// Limit on the nesting of tuples and buffers, which bounds the recursion; real ones nest a few
+/// levels.
 const DEEPEST_TUPLE: u32 = 64;
 
-/// Printers of HLO number every fifth element of a tuple, in a comment.
+/// The printer of HLO numbers every fifth element of a tuple in a comment.
 const NUMBERED: usize = 5;
 
-/// A text that is not a shape.
+/// The error of a text that is not a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the text is no shape: at byte {position}: {problem}; a shape looks like f32[2,3]{{1,0}} or (f32[], s32[4])"
@@ -28,7 +28,7 @@ const NUMBERED: usize = 5;
 pub struct ShapeTextError {
     /// Position of the first invalid byte, in bytes from the start of the text.
     pub position: usize,
-    /// Message with what was found and what was expected.
+    /// A message with the text found and the text expected.
     pub problem: String,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A shape without a layout in the text has none; parsers of XLA give it the default one.
+/// A shape whose text has no layout has none; parsers of XLA give it the default one.
 impl FromStr for Shape {
     type Err = ShapeTextError;
 
@@ -104,7 +104,7 @@ impl Parser<'_> {
             }
             return Ok(Shape::tuple(shapes));
         }
-        // No element type is called b.
+        // No element type is named `b`.
         if self.take("b(") {
             let content = self.shape(nested(self)?)?;
             self.expect(")")?;
@@ -113,7 +113,7 @@ impl Parser<'_> {
         self.array_shape(DEEPEST_PHYSICAL_SHAPE)
     }
 
-    /// Returns an array, with a layout whose physical shapes nest `depth` times at most.
+    /// Parses an array, with a layout whose physical shapes nest at most `depth` times.
     pub(super) fn array_shape(&mut self, depth: u32) -> Result<Shape, TextError> {
         self.skip_blanks();
         if self.rest().starts_with("tuple") {

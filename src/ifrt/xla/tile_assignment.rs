@@ -6,11 +6,10 @@ use smallvec::SmallVec;
 
 use crate::ifrt::IfrtError;
 
-/// Assignment of tiles to devices: an array of positions in a device list.
+/// An assignment of tiles to devices, as an array of positions in a device list.
 ///
-/// It is either listed, or an iota: the positions in order, reshaped and transposed. An iota is
-/// never written out longer than it was given, so that a few bytes cannot announce a list of any
-/// length.
+/// It is either a list, or an iota: the positions in order, reshaped and transposed. An iota is
+/// never expanded, so that a few bytes cannot announce a list of any length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -32,7 +31,7 @@ enum Order {
 mod serde_form {
     use super::{IfrtError, TileAssignment};
 
-    /// A tile assignment as `serde` sees it: a list, or an iota with a transposition.
+    /// The `serde` form of a tile assignment: a list, or an iota with a transposition.
     #[derive(serde::Serialize, serde::Deserialize)]
     pub(super) struct Unchecked {
         dimensions: Vec<i64>,
@@ -90,11 +89,11 @@ fn count(what: &'static str, sizes: &[i64]) -> Result<i64, IfrtError> {
 }
 
 impl TileAssignment {
-    /// Returns the tiles of an array of `dimensions`, laid over the listed positions in row-major
+    /// Creates the tiles of an array of `dimensions`, assigned to the listed positions in row-major
     /// order.
     ///
     /// # Errors
-    /// If a size is below 1, or if there are not as many positions as tiles.
+    /// If a size is below 1, or if the numbers of positions and tiles differ.
     pub fn listed(
         dimensions: impl AsRef<[i64]>,
         devices: impl Into<Vec<i64>>,
@@ -110,11 +109,11 @@ impl TileAssignment {
         Ok(Self { dimensions, order: Order::Listed(devices) })
     }
 
-    /// Returns the positions 0 to n - 1, reshaped to `reshape`, transposed by `transpose` and laid
-    /// over `dimensions`.
+    /// Creates the assignment of the positions 0 to n - 1, reshaped to `reshape`, transposed by
+    /// `transpose` and arranged in `dimensions`.
     ///
     /// # Errors
-    /// If a size is below 1, the products differ, or `transpose` is no permutation of the
+    /// If a size is below 1, the products differ, or `transpose` is not a permutation of the
     /// dimensions of `reshape`.
     pub fn iota(
         dimensions: impl AsRef<[i64]>,
@@ -147,7 +146,7 @@ impl TileAssignment {
 
     /// Returns the number of tiles.
     pub fn tile_count(&self) -> i64 {
-        // The constructors checked it.
+        // The constructors checked the product.
         product(&self.dimensions).unwrap_or(i64::MAX)
     }
 
@@ -159,7 +158,7 @@ impl TileAssignment {
         }
     }
 
-    /// Dimensions and transposition of an iota; `None` for a list.
+    /// Returns the dimensions and the transposition of an iota; `None` for a list.
     pub fn iota_parts(&self) -> Option<(&[i64], &[i32])> {
         match &self.order {
             Order::Listed(_) => None,
@@ -167,8 +166,8 @@ impl TileAssignment {
         }
     }
 
-    /// Returns the position of each tile's device, tiles in row-major order; at most `limit` are
-    /// written out.
+    /// Returns the position of each tile's device, with tiles in row-major order, for at most
+    /// `limit` tiles.
     ///
     /// # Errors
     /// If there are more than `limit` tiles.
@@ -183,7 +182,7 @@ impl TileAssignment {
             Order::Listed(devices) => return Ok(devices.clone()),
             Order::Iota { reshape, transpose } => canonical_iota(reshape, transpose),
         };
-        // The stride of each dimension before the transposition, brought into the order after it.
+        // The stride of each dimension before the transposition, in the order after it.
         let mut stride = 1;
         let mut strides = vec![0; reshape.len()];
         for (place, size) in strides.iter_mut().zip(&reshape).rev() {
@@ -223,11 +222,11 @@ fn is_permutation(values: &[i32]) -> bool {
     })
 }
 
-/// Returns the shortest iota with the same order: no dimensions of size 1, none that stay
-/// neighbours.
+/// Returns the shortest iota with the same order: without dimensions of size 1, and with dimensions
+/// merged that stay neighbours.
 fn canonical_iota(reshape: &[i64], transpose: &[i32]) -> (Vec<i64>, Vec<usize>) {
     let axes = transpose.iter().filter_map(|axis| usize::try_from(*axis).ok());
-    // Runs of axes that follow each other before and after the transposition: first axis and size.
+    // Runs of axes that are adjacent before and after the transposition, as first axis and size.
     let mut runs: Vec<(usize, i64)> = Vec::new();
     let mut next = None;
     let skipping = |axis: usize| reshape.get(axis).copied().unwrap_or(1);
@@ -265,7 +264,7 @@ fn write_joined<T: fmt::Display>(f: &mut fmt::Formatter<'_>, values: &[T]) -> fm
     Ok(())
 }
 
-/// `[2,1]<=[2]`, `[2,2]<=[2,2]T(1,0)` or `[2,1]1,0`.
+/// Formats as `[2,1]<=[2]`, `[2,2]<=[2,2]T(1,0)` or `[2,1]1,0`.
 impl fmt::Display for TileAssignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;

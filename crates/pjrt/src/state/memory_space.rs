@@ -78,7 +78,7 @@ impl MemorySpace {
     }
 }
 
-/// `cpu:0`.
+/// Formats as `cpu:0`.
 impl fmt::Display for MemorySpace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.client.platform_name(), self.device_id)

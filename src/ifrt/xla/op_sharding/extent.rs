@@ -1,4 +1,4 @@
-//! Number of devices of a sharding, and number of tiles that it cuts a value into.
+//! The number of devices of a sharding, and the number of tiles into which it cuts a value.
 
 use super::{OpSharding, OpShardingType};
 use crate::{
@@ -19,8 +19,8 @@ impl OpSharding {
         }
     }
 
-    /// Returns the number of devices that the sharding itself speaks of: tiles, or devices of the
-    /// mesh; `None` if it fits any number.
+    /// Returns the number of devices that the sharding itself determines: tiles, or devices of the
+    /// mesh; `None` if any number fits.
     pub fn device_count(&self) -> Option<i64> {
         match self.named_sharding() {
             Some(named) => {
@@ -44,7 +44,7 @@ impl OpSharding {
     /// the value is not cut.
     ///
     /// # Errors
-    /// If the value has another rank, or the sharding is one of a tuple.
+    /// If the value has another rank, or the sharding is a tuple.
     pub fn shards(&self, rank: usize) -> Result<Option<Vec<i64>>, IfrtError> {
         let shards: Vec<i64> = match (self.named_sharding(), self.0.parts.kind) {
             (Some(named), _) => named_shards(named)?,

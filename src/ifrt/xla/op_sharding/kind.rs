@@ -15,7 +15,7 @@ pub enum OpShardingType {
     Tuple,
     /// The value is cut into tiles.
     Tiled,
-    /// The program itself says what each device holds.
+    /// The program itself defines the part on each device.
     Manual,
     /// Nothing is known.
     Unknown,

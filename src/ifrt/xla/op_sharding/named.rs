@@ -1,9 +1,9 @@
-//! Shardings over named meshes rewritten into tiles, for peers that know only those.
+//! Rewrites shardings over named meshes into tiles, for peers that know only tiles.
 //!
-//! Builds of XLA since 2026 may say a sharding by the axes of a mesh. Older ones do not know the
-//! field and read "replicated"; some newer ones expect tiles in places and abort. What a named
-//! sharding means in tiles is XLA's own rule (`HloSharding::V3ToV2Sharding`), which these tests
-//! hold against the real one.
+//! Builds of XLA since 2026 may describe a sharding by the axes of a mesh. Older builds do not know
+//! the field and read "replicated"; some newer ones expect tiles in places and abort. The tiles
+//! follow XLA's own rule (`HloSharding::V3ToV2Sharding`), and the tests compare the result with the
+//! real one.
 
 use std::cmp::Ordering;
 
@@ -13,22 +13,22 @@ use crate::{
     proto::xla,
 };
 
-/// The most devices of which the order is written out where no iota can say it.
+/// The largest number of devices whose order is listed if no iota can express it.
 const MOST_LISTED_DEVICES: i64 = 1 << 20;
 
 impl OpSharding {
     /// Returns the sharding without named meshes: tiles, and subgroups for axes that are manual,
-    /// unreduced or unused. A sharding that names no mesh comes back as it is; of a tuple every
+    /// unreduced or unused. A sharding without a mesh is returned unchanged; in a tuple every
     /// element is rewritten.
     ///
-    /// Devices keep their numbers: positions in a device list, as in the mesh. The metadata is
-    /// kept. Whether a dimension may be split further, tiles cannot say: that is lost, as it is in
-    /// XLA.
+    /// Devices keep their numbers, which are positions in a device list, as in the mesh. The
+    /// metadata is kept. Tiles cannot express that a dimension may be split further; this is lost,
+    /// as in XLA.
     ///
     /// # Errors
-    /// If the mesh contradicts itself, an axis is none of the mesh's, two dimensions are split
-    /// along the same part of an axis, the summands of an unreduced value are combined otherwise
-    /// than by a sum, or the order of more than a million devices would have to be listed.
+    /// If the mesh is inconsistent, an axis is not in the mesh, two dimensions are split along the
+    /// same part of an axis, the summands of an unreduced value are combined by something other
+    /// than a sum, or the order of more than a million devices would have to be listed.
     pub fn named_to_tiles(&self) -> Result<Self, IfrtError> {
         if let Some(named) = self.named_sharding() {
             return rewritten(named);
@@ -55,7 +55,7 @@ fn rewritten(named: &xla::NamedShardingProto) -> Result<OpSharding, IfrtError> {
     let mesh = named.mesh.as_ref().unwrap_or(&no_mesh);
     let plain = match (mesh.axes.as_slice(), mesh.device_ids.as_slice()) {
         ([], [device]) => OpSharding::maximal(*device),
-        // Dimensions may be listed, as long as no axis splits them.
+        // Dimensions may be listed if no axis splits them.
         ([], []) if is_unsplit(named) => OpSharding::replicated(),
         _ => over_mesh(named, mesh)?,
     };
@@ -91,7 +91,7 @@ fn over_mesh(
     let manual = pieces.take(&named.manual_axes)?;
     let unreduced = pieces.take(&named.unreduced_axes)?;
     let replicated = pieces.take_rest();
-    // XLA asks first whether axes are named at all, then whether they are longer than 1.
+    // As in XLA, the check for named axes comes before the check for lengths above 1.
     let subgroups = [
         (manual, OpShardingType::Manual, !named.manual_axes.is_empty()),
         (unreduced, OpShardingType::Unreduced, !named.unreduced_axes.is_empty()),
@@ -115,7 +115,7 @@ fn over_mesh(
     }
 }
 
-/// Returns the sharding that is a kind of its own, if the value is one tile and all devices are in
+/// Returns the sharding that has a kind of its own, if the value is one tile and all devices are in
 /// one subgroup.
 fn of_all_devices(
     is_one_tile: bool,
@@ -137,12 +137,12 @@ fn of_all_devices(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     axis: usize,
-    /// The product of the sizes of the axis' pieces before this one.
+    /// The product of the sizes of the pieces before this one on the same axis.
     outside: i64,
     size: i64,
 }
 
-/// The axes of a mesh, cut at every place where a reference cuts them.
+/// The axes of a mesh, cut at every boundary of a reference.
 #[derive(Debug)]
 struct Pieces {
     axis_sizes: Vec<i64>,
@@ -165,7 +165,7 @@ impl Pieces {
                 "the axes of the mesh have the sizes {axis_sizes:?}; expected sizes of at least 1 whose product fits 63 bits"
             ));
         };
-        // Where each axis is cut: the product of the sizes before the cut.
+        // The cuts of each axis: for each, the product of the sizes before it.
         let mut cuts: Vec<Vec<i64>> = axis_sizes.iter().map(|size| vec![1, *size]).collect();
         let dimensions = named.dim_shardings.iter().flat_map(|dimension| &dimension.axes);
         let subgroups =
@@ -195,7 +195,7 @@ impl Pieces {
         Ok(Self { axis_sizes, all, taken: Vec::new(), is_taken, device_count })
     }
 
-    /// Takes the pieces that the references name, in their order: the product of their sizes.
+    /// Takes the pieces that the references name, in order; returns the product of their sizes.
     fn take(&mut self, references: &[xla::AxisRefProto]) -> Result<i64, IfrtError> {
         let mut product = 1_i64;
         for reference in references {
@@ -203,7 +203,7 @@ impl Pieces {
             if size == 1 {
                 continue;
             }
-            // A reference may span pieces that others cut; those that are taken already overlap.
+            // A reference may span pieces that others cut; pieces that are taken already overlap.
             let end = outside * size;
             let within = |piece: &Piece| {
                 piece.axis == axis && piece.outside >= outside && piece.outside < end
@@ -220,13 +220,13 @@ impl Pieces {
                 }
                 self.taken.push(place);
             }
-            // At most all devices of the mesh, since no piece is taken twice.
+            // Bounded by the number of devices of the mesh, since no piece is taken twice.
             product *= size;
         }
         Ok(product)
     }
 
-    /// Takes the pieces that are left, in the order of the mesh.
+    /// Takes the remaining pieces, in the order of the mesh.
     fn take_rest(&mut self) -> i64 {
         let mut product = 1;
         for ((place, piece), taken) in self.all.iter().enumerate().zip(&self.is_taken) {
@@ -238,8 +238,8 @@ impl Pieces {
         product
     }
 
-    /// Returns the devices in the order of the taken pieces, laid over `dimensions`; among the last
-    /// `replicated` of each tile the order means nothing: it is ascending.
+    /// Returns the devices in the order of the taken pieces, arranged in `dimensions`. Among the
+    /// last `replicated` of each tile the order has no meaning, so it is ascending.
     fn tiles(
         &self,
         dimensions: &[i64],
@@ -275,7 +275,7 @@ impl Pieces {
             .iter()
             .map(|axis| i32::try_from(*axis).unwrap_or(i32::MAX))
             .collect();
-        // As a list, which may be long, it is only written where nothing shorter says it.
+        // The list, which may be long, is used only if no shorter form exists.
         let mesh = TileAssignment::iota([self.device_count], &iota.reshape_dims, transpose)?;
         if let Some(tiles) = self.composed(dimensions, replicated, iota) {
             return tiles;
@@ -290,8 +290,8 @@ impl Pieces {
         self.listed(dimensions, replicated, &mesh.devices(limit)?)
     }
 
-    /// Returns the tiles as an iota, if the mesh's own transposition and the pieces cut the devices
-    /// at places that fit each other.
+    /// Returns the tiles as an iota, if the transposition of the mesh and the pieces cut the
+    /// devices at compatible positions.
     fn composed(
         &self,
         dimensions: &[i64],
@@ -309,9 +309,9 @@ impl Pieces {
             .map(|axis| iota.reshape_dims.get(*axis).copied())
             .collect::<Option<_>>()?;
         let pieces: Vec<i64> = self.all.iter().map(|piece| piece.size).collect();
-        // Each factor: the size, the dimension of the mesh's transposed iota, the piece.
+        // Each factor has a size, a dimension of the mesh's transposed iota, and a piece.
         let factors = common_factors(&sizes, &pieces)?;
-        // The place of each factor in the iota before its transposition.
+        // The position of each factor in the iota before its transposition.
         let mut before: Vec<usize> = (0..factors.len()).collect();
         before.sort_by_key(|place| factors.get(*place).and_then(|f| transposed.get(f.of_first)));
         let mut place_before = vec![0; factors.len()];
@@ -327,7 +327,8 @@ impl Pieces {
             let of_piece = factors.iter().enumerate().filter(|(_, f)| f.of_second == *piece);
             order.extend(of_piece.map(|(place, _)| place_before.get(place).copied().unwrap_or(0)));
         }
-        // Ascending within a group of copies: the factors of the group in the order of the iota.
+        // Within a group of copies the order is ascending: the factors of the group in the order of
+        // the iota.
         let mut group = 1;
         let mut first = order.len();
         while group < replicated {
@@ -343,8 +344,7 @@ impl Pieces {
         Some(TileAssignment::iota(dimensions, reshape, order))
     }
 
-    /// Returns the devices of `mesh`, which are listed in its order, in the order of the taken
-    /// pieces.
+    /// Returns the devices of a `mesh` that lists its devices, in the order of the taken pieces.
     fn listed(
         &self,
         dimensions: &[i64],
@@ -366,7 +366,8 @@ impl Pieces {
     }
 }
 
-/// Axis, steps before the part, and size of the part that a reference names.
+/// Returns the axis of a reference, the product of the sizes before its part, and the size of the
+/// part.
 fn checked(
     reference: &xla::AxisRefProto,
     axis_sizes: &[i64],
@@ -392,7 +393,7 @@ fn checked(
     ))
 }
 
-/// A factor that lies in one factor of each of two lists.
+/// A factor that is contained in one factor of each of two lists.
 #[derive(Clone, Copy, Debug)]
 struct Factor {
     size: i64,
@@ -400,8 +401,8 @@ struct Factor {
     of_second: usize,
 }
 
-/// Factors finer than those of both lists, whose products are equal; `None` if the two cut the
-/// product at places of which neither divides the other.
+/// Returns factors finer than those of both lists, whose products are equal; `None` if the lists
+/// cut the product at positions neither of which divides the other.
 fn common_factors(first: &[i64], second: &[i64]) -> Option<Vec<Factor>> {
     let mut factors = Vec::new();
     let numbered = |list: &[i64]| -> Vec<(usize, i64)> {

@@ -1,4 +1,4 @@
-//! The parts of nearly every sharding.
+//! The parts that describe nearly every sharding.
 
 use prost::Message as _;
 use smallvec::SmallVec;
@@ -10,8 +10,8 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// The parts of nearly every sharding. Messages are large: reading and writing without one is what
-/// makes a sharding cheap.
+/// The parts that describe nearly every sharding. Messages are large, so reading and writing
+/// without one is much cheaper.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Parts {
     pub(super) kind: OpShardingType,
@@ -22,7 +22,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Tiles, the last dimensions of which may be replicated or subgroups.
+    /// Creates the parts of a tiled sharding, whose last tile dimensions may be replicated or
+    /// subgroups.
     pub(super) fn tiled(
         tiles: TileAssignment,
         replicates_last: bool,
@@ -34,7 +35,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Returns the message that the parts make.
+    /// Builds the message of the parts.
     pub(super) fn to_message(&self) -> xla::OpSharding {
         let mut out = BackwardWriter::with_capacity(0);
         self.write(&mut out);

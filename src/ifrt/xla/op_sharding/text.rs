@@ -1,4 +1,4 @@
-//! The notation of HLO for shardings, both ways.
+//! Formats and parses shardings in the notation of HLO.
 
 use std::{fmt, str::FromStr};
 
@@ -60,11 +60,11 @@ impl fmt::Display for OpSharding {
     }
 }
 
-/// Longer names of axes are cut where they are repeated.
+/// Longer names of axes are truncated where they are repeated.
 const LONGEST_AXIS_NAME: usize = 64;
 
-/// Returns the mesh with its axes, then the axes that split each dimension: `{mesh['x'=2,'y'=4],
-/// [{'x'}, {?}]}`.
+/// Writes the mesh with its axes, then the axes that split each dimension:
+/// `{mesh['x'=2,'y'=4], [{'x'}, {?}]}`.
 fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let axes = named.mesh.as_ref().map_or(&[][..], |mesh| &mesh.axes);
     let write_axes = |f: &mut fmt::Formatter<'_>, list: &[xla::AxisRefProto]| -> fmt::Result {
@@ -72,7 +72,7 @@ fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> f
             let comma = if index == 0 { "" } else { "," };
             let place = usize::try_from(axis.mesh_axis_index).ok();
             let name = place.and_then(|place| axes.get(place)).map_or("?", |axis| &axis.name);
-            // A message of a few bytes an axis repeats a long name as often as it likes.
+            // A message can repeat a long name at a cost of a few bytes per axis.
             match name.char_indices().nth(LONGEST_AXIS_NAME) {
                 None => write!(f, "{comma}'{name}'")?,
                 Some((end, _)) => write!(f, "{comma}'{}…'", name.get(..end).unwrap_or_default())?,
@@ -113,7 +113,7 @@ fn write_named(named: &xla::NamedShardingProto, f: &mut fmt::Formatter<'_>) -> f
     f.write_str("}")
 }
 
-/// Reads the notation of HLO from the front to the back.
+/// Parses the notation of HLO from left to right.
 struct Notation<'a> {
     whole: &'a str,
     rest: &'a str,
@@ -134,7 +134,7 @@ impl<'a> Notation<'a> {
         ))
     }
 
-    /// Takes blanks and comments off the front.
+    /// Skips blanks and comments.
     fn skip(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -147,7 +147,7 @@ impl<'a> Notation<'a> {
         }
     }
 
-    /// Takes `token` off the front, if it is there.
+    /// Takes `token` if it comes next.
     fn take(&mut self, token: &str) -> bool {
         self.skip();
         match self.rest.strip_prefix(token) {
@@ -163,7 +163,7 @@ impl<'a> Notation<'a> {
         if self.take(token) { Ok(()) } else { self.error(&format!("`{token}`")) }
     }
 
-    /// Takes letters and underscores off the front.
+    /// Takes letters and underscores.
     fn word(&mut self) -> &'a str {
         self.skip();
         let is_word = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
@@ -187,7 +187,7 @@ impl<'a> Notation<'a> {
         }
     }
 
-    /// Numbers with commas between them, up to and with `end`.
+    /// Parses numbers separated by commas, up to and including `end`.
     fn numbers<T: FromStr>(&mut self, end: &str) -> Result<Vec<T>, IfrtError> {
         let mut numbers = Vec::new();
         loop {
@@ -199,7 +199,7 @@ impl<'a> Notation<'a> {
         }
     }
 
-    /// `[2,2]<=[4]`, `[2,2]<=[2,2]T(1,0)` or `[2,1]1,0`.
+    /// Parses `[2,2]<=[4]`, `[2,2]<=[2,2]T(1,0)` or `[2,1]1,0`.
     fn tiles(&mut self) -> Result<TileAssignment, IfrtError> {
         self.expect("[")?;
         let dimensions: Vec<i64> = self.numbers("]")?;
@@ -220,7 +220,7 @@ impl<'a> Notation<'a> {
         TileAssignment::listed(dimensions, devices)
     }
 
-    /// Returns one sharding; `may_be_tuple` says whether elements may follow in place of a kind.
+    /// Parses one sharding; with `may_be_tuple`, elements may follow instead of a kind.
     fn sharding(&mut self, may_be_tuple: bool) -> Result<OpSharding, IfrtError> {
         self.expect("{")?;
         self.skip();
@@ -254,7 +254,7 @@ impl<'a> Notation<'a> {
         OpSharding::new(proto)
     }
 
-    /// Returns the elements of a tuple, and its end.
+    /// Parses the elements of a tuple, and its end.
     fn tuple(&mut self) -> Result<OpSharding, IfrtError> {
         let mut elements = Vec::new();
         while !self.take("}") {
@@ -266,7 +266,7 @@ impl<'a> Notation<'a> {
         OpSharding::tuple(elements)
     }
 
-    /// Returns the word that a sharding begins with, and what belongs to it.
+    /// Parses the first word of a sharding and the fields that belong to it.
     fn kind(&mut self) -> Result<OpSharding, IfrtError> {
         match self.word() {
             "replicated" => Ok(OpSharding::replicated()),
@@ -288,7 +288,7 @@ impl<'a> Notation<'a> {
         }
     }
 
-    /// Returns the kinds of subgroups in braces.
+    /// Parses the kinds of subgroups in braces.
     fn subgroups(&mut self, kinds: &mut Vec<i32>) -> Result<(), IfrtError> {
         self.expect("{")?;
         loop {
@@ -305,8 +305,8 @@ impl<'a> Notation<'a> {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes, except for shardings over a named mesh, of which
-/// the text leaves too much out.
+/// Parses the output of [`Display`](fmt::Display), except for shardings over a named mesh, whose
+/// text is incomplete.
 impl FromStr for OpSharding {
     type Err = IfrtError;
 
@@ -318,7 +318,7 @@ impl FromStr for OpSharding {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the output of [`Display`](fmt::Display).
 impl FromStr for TileAssignment {
     type Err = IfrtError;
 

@@ -1,4 +1,4 @@
-//! Shardings as bytes: what nearly every one consists of goes without a message, of the others the
+//! Encoding of shardings. Nearly all are read and written without a message; for the others the
 //! message is kept.
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use crate::{
     wire::BackwardWriter,
 };
 
-/// The fields of a message that has no others than the [`Parts`] have.
+/// The fields of a message that has no fields besides those of [`Parts`].
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PlainFields {
     kind: i32,
@@ -28,7 +28,7 @@ struct PlainFields {
 }
 
 impl PlainFields {
-    /// Returns the fields of `message`; `None` if there are others, or if it is none.
+    /// Returns the fields of `message`; `None` if there are others, or if it is malformed.
     fn read(message: &[u8]) -> Option<Self> {
         let mut plain = Self::default();
         let mut fields = Fields::new("xla.OpSharding", message);
@@ -65,12 +65,12 @@ impl Parts {
         out.number(1, self.kind.number());
     }
 
-    /// Returns the parts, if they say all that these fields do.
+    /// Returns the parts, if they describe all of these fields.
     fn of_fields(fields: PlainFields) -> Option<Self> {
         let kind = OpShardingType::from_number(fields.kind)?;
         match kind {
             OpShardingType::Tiled => {
-                // A list beside a transposition is no message that the parts make.
+                // The parts never produce a list together with a transposition.
                 let transposed = !fields.iota_transpose_perm.is_empty();
                 if transposed && fields.iota_reshape_dims.is_empty() {
                     return None;
@@ -97,7 +97,7 @@ impl OpSharding {
         }
     }
 
-    /// Returns the sharding of the bytes of a message; errors name `type_name`, in which it is.
+    /// Returns the sharding in the bytes of a message; errors name the enclosing `type_name`.
     pub(in crate::ifrt) fn read(
         type_name: &'static str,
         message: &[u8],
