@@ -1,10 +1,10 @@
-//! The macro that defines a struct of the C API once: type, compile-time asserts, and description
-//! as data.
+//! The macro that defines a struct of the C API once: its type, its compile-time assertions, and
+//! its description as data.
 
 /// Defines a `repr(C)` struct with its published offsets.
 ///
-/// `NAME, sizeof N, STRUCT_SIZE macro "M" = N ending at FIELD;` and then a line a field: offset,
-/// name, type, kind in C, and what zero means in it ([`Zero`](crate::Zero)).
+/// The form is `NAME, sizeof N, STRUCT_SIZE macro "M" = N ending at FIELD;` followed by one line
+/// per field: offset, name, type, kind in C, and the meaning of zero ([`Zero`](crate::Zero)).
 macro_rules! c_struct {
     (
         $(#[$attribute:meta])*
@@ -19,11 +19,11 @@ macro_rules! c_struct {
         }
 
         impl $name {
-            /// The number that this struct's STRUCT_SIZE macro gives, in bytes: the end of its last
-            /// announced field, unpadded.
+            /// The value of this struct's STRUCT_SIZE macro, in bytes: the end of the last field
+            /// that the macro names, without padding.
             pub const STRUCT_SIZE: usize = $struct_size;
 
-            /// This struct as data.
+            /// The description of this struct as data.
             pub const LAYOUT: $crate::StructLayout = $crate::StructLayout {
                 name: stringify!($name),
                 size_of: $size_of,

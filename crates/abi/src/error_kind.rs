@@ -1,4 +1,4 @@
-//! The kinds of errors that the crates of serdes have in common.
+//! The kinds of errors that all crates of serdes share.
 
 use core::fmt;
 
@@ -6,43 +6,44 @@ use super::StatusCode;
 
 /// The kind of an error, by the action that it calls for.
 ///
-/// Each public error type that a program meets has a method `kind` that answers one of these.
-/// Data of a newer build is [`TooNew`](Self::TooNew) and never [`Corrupt`](Self::Corrupt).
+/// Each public error type that a program meets has a method `kind` that returns one of these. Data
+/// of a newer build is [`TooNew`](Self::TooNew) and never [`Corrupt`](Self::Corrupt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no file, tensor, device or object of that name: check the name.
+    /// No file, tensor, device or object has this name: check the name.
     NotFound,
     /// The data needs a newer build: upgrade the reader, or have an older version written.
     TooNew,
-    /// The data, or the plug-in, is older than this build takes.
+    /// The data, or the plug-in, is older than this build accepts.
     TooOld,
-    /// The bytes are damaged, cut off, or were never what they claim to be: take another copy.
+    /// The bytes are damaged, truncated, or not of the expected format: take another copy.
     Corrupt,
-    /// No type of the name in the data is registered: register it.
+    /// No type is registered for the name in the data: register it.
     MissingType,
-    /// The data is whole, and this build, format, platform or plug-in does not do what was asked.
+    /// The data is intact, but this build, format, platform or plug-in does not support the
+    /// request.
     Unsupported,
-    /// The caller gave an argument, a name or a combination of them that cannot be.
+    /// The caller gave an invalid argument, name or combination of arguments.
     InvalidInput,
     /// A limit of size, depth or memory was reached.
     Limit,
     /// A peer or a store refuses: credentials, rights, or versions that do not overlap.
     Refused,
-    /// A peer cannot be reached, or is gone: try again.
+    /// A peer is unreachable, or has gone: try again.
     Unavailable,
-    /// A device, its plug-in or a peer did something that it must not.
+    /// A device, its plug-in or a peer violated its contract.
     Faulty,
     /// The caller, or a peer, cancelled the operation.
     Cancelled,
     /// The operating system failed: a full disk, a failed read.
     System,
-    /// An error that is passed on as it was given, of whose kind nothing is known.
+    /// An error of unknown kind that is passed on unchanged.
     Other,
 }
 
 impl ErrorKind {
-    /// Returns the kind that a canonical status code stands for.
+    /// Returns the kind for a canonical status code.
     #[must_use]
     pub const fn of_code(code: StatusCode) -> Self {
         match code {

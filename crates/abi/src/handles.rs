@@ -1,4 +1,4 @@
-//! Scalars, opaque handles, and the type of functions that streams run.
+//! Scalars, opaque handles, and the type of the host functions that streams run.
 
 use core::ffi::{c_int, c_void};
 
@@ -35,15 +35,15 @@ pub type SP_Event = *mut SP_Event_st;
 /// A timer of a plug-in. NULL is a legal handle.
 pub type SP_Timer = *mut SP_Timer_st;
 
-/// State of an event, a C `int`.
+/// The state of an event, a C `int`.
 ///
-/// A plug-in may return any number, so this is open: numbers without a name survive.
+/// A plug-in may return any number, so the type is open: numbers without a name are kept.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SE_EventStatus(pub c_int);
 
 impl SE_EventStatus {
-    /// The plug-in does not know.
+    /// The plug-in does not know the state.
     pub const UNKNOWN: Self = Self(0);
     /// The work before the event failed.
     pub const ERROR: Self = Self(1);

@@ -2,7 +2,7 @@
 
 use crate::{history, released, rfc};
 
-/// The line of headers that a layout comes from.
+/// The family of headers that a layout comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Shipped in TensorFlow.
@@ -25,22 +25,22 @@ impl Family {
 /// The meaning of 0 or NULL in a field. It decides how a host may use the field and how the field
 /// can be deprecated (seed 000, "By Value Inspection").
 ///
-/// No published header marks a field "0 is no-op" or "NULL is no-op"; what is required is what
-/// TensorFlow refuses a plug-in for.
+/// No published header marks a field "0 is no-op" or "NULL is no-op"; the required fields are those
+/// without which TensorFlow refuses a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zero {
     /// The field must be set: without it the struct, or the plug-in, is refused.
     Required,
-    /// Zero says that it is not provided, which is allowed; the reader works without it.
+    /// Zero means that the field is not provided, which is allowed; the reader works without it.
     Optional,
     /// Zero is a value like any other.
     Value,
-    /// Nothing is done with zero: the field can be deprecated by leaving it zero.
+    /// Zero has no effect: the field can be deprecated by leaving it zero.
     NoOp,
 }
 
 impl Zero {
-    /// Returns its mark in the C header: `required`, `optional`, `value` or `no-op`.
+    /// Returns the mark in the C header: `required`, `optional`, `value` or `no-op`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,23 +55,23 @@ impl Zero {
 /// A field of a struct of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLayout {
-    /// Its name in C.
+    /// The name in C.
     pub name: &'static str,
-    /// Its type in C; `fn` for a function pointer.
+    /// The type in C; `fn` for a function pointer.
     pub kind: &'static str,
     /// The offset of its first byte from the struct's start.
     pub offset: usize,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// The meaning of 0 or NULL in it.
+    /// The meaning of 0 or NULL in the field.
     pub zero: Zero,
-    /// Set if it is deprecated: the side that fills the struct leaves it zero, and hosts warn of a
-    /// side that does not. No published layout has such a field.
+    /// True if the field is deprecated: the side that fills the struct leaves it zero, and hosts
+    /// warn of a side that does not. No published layout has such a field.
     pub deprecated: bool,
 }
 
 impl FieldLayout {
-    /// Returns the offset behind the field's last byte, from the struct's start. A struct has the
+    /// Returns the offset of the end of the field, from the struct's start. A struct contains the
     /// field if its `struct_size` is at least this.
     #[must_use]
     pub const fn end(&self) -> usize {
@@ -94,24 +94,24 @@ impl FieldLayout {
 /// A struct of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StructLayout {
-    /// Its name in C.
+    /// The name in C.
     pub name: &'static str,
-    /// `sizeof`, in bytes, padding at the end included.
+    /// The value of `sizeof` in bytes, including padding at the end.
     pub size_of: usize,
     /// Alignment in bytes.
     pub align_of: usize,
-    /// The name of the macro that gives `struct_size`.
+    /// The name of the macro for `struct_size`.
     pub struct_size_macro: &'static str,
-    /// The field at whose end the macro stops.
+    /// The last field that the macro includes.
     pub macro_last_field: &'static str,
     /// The value of the struct's macro, in bytes.
     pub struct_size: usize,
-    /// The fields in order of their offsets.
+    /// The fields in the order of their offsets.
     pub fields: &'static [FieldLayout],
 }
 
 impl StructLayout {
-    /// Returns the field of that name.
+    /// Returns the field with this name.
     #[must_use]
     pub const fn field(&self, name: &str) -> Option<&'static FieldLayout> {
         let mut fields = self.fields;
@@ -125,19 +125,19 @@ impl StructLayout {
     }
 }
 
-/// A layout: every struct of one header.
+/// A layout, with every struct of one header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its name: the first TensorFlow release that had it, or the RFC.
+    /// The name: the first TensorFlow release that had the layout, or the RFC.
     pub name: &'static str,
-    /// The line of headers that it comes from.
+    /// The family of headers that the layout comes from.
     pub family: Family,
-    /// Its structs.
+    /// The structs of the layout.
     pub structs: &'static [StructLayout],
 }
 
 impl Layout {
-    /// Returns the struct of that name in C.
+    /// Returns the struct with this name in C.
     #[must_use]
     pub const fn structure(&self, name: &str) -> Option<&'static StructLayout> {
         let mut structs = self.structs;
@@ -150,7 +150,7 @@ impl Layout {
         None
     }
 
-    /// Returns the field of that struct, if the layout has both.
+    /// Returns the named field of the named struct, if the layout has both.
     #[must_use]
     pub const fn field(&self, structure: &str, field: &str) -> Option<&'static FieldLayout> {
         match self.structure(structure) {
@@ -200,8 +200,8 @@ pub const TENSORFLOW_2_8: Layout = Layout {
     ],
 };
 
-/// The layout of TensorFlow 2.5 and 2.6: the executor ends with `host_callback` where later ones
-/// have `mem_zero`.
+/// The layout of TensorFlow 2.5 and 2.6: the executor has `host_callback` where later layouts have
+/// `mem_zero`.
 pub const TENSORFLOW_2_5: Layout = Layout {
     name: "tensorflow-2.5",
     family: Family::Released,
@@ -269,7 +269,7 @@ pub const RFC_257: Layout = Layout {
 pub const LAYOUTS: &[Layout] =
     &[TENSORFLOW_2_14, TENSORFLOW_2_8, TENSORFLOW_2_5, TENSORFLOW_2_4, RFC_257];
 
-/// Returns the layout of that name.
+/// Returns the layout with this name.
 #[must_use]
 pub const fn layout_named(name: &str) -> Option<&'static Layout> {
     let mut layouts = LAYOUTS;
@@ -282,7 +282,7 @@ pub const fn layout_named(name: &str) -> Option<&'static Layout> {
     None
 }
 
-/// Returns the name in C of a Rust identifier: a raw identifier loses its prefix.
+/// Returns the name in C of a Rust identifier, without the prefix of a raw identifier.
 pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
     match identifier.as_bytes() {
         [b'r', b'#', _, ..] => identifier.split_at(2).1,
@@ -290,8 +290,8 @@ pub(crate) const fn c_name(identifier: &'static str) -> &'static str {
     }
 }
 
-/// Returns the size of a C type on LP64, in bytes. Everything that is not a narrow scalar is eight
-/// bytes wide in this API.
+/// Returns the size of a C type on LP64, in bytes. In this API every type that is not a narrow
+/// scalar has eight bytes.
 pub(crate) const fn size_of_kind(kind: &str) -> usize {
     if same(kind, "TF_Bool") || same(kind, "int8_t") {
         1
@@ -307,7 +307,7 @@ pub(crate) const fn same(left: &str, right: &str) -> bool {
     if left.len() != right.len() {
         return false;
     }
-    // From the end: names of one API begin alike.
+    // Compares from the end, because names of one API begin alike.
     while let ([left_rest @ .., a], [right_rest @ .., b]) = (left, right) {
         if *a != *b {
             return false;

@@ -1,6 +1,6 @@
 //! The memory layouts of the C APIs of device plug-ins: every published layout, as data and as
-//! `repr(C)` types. Those of StreamExecutor are at the root of the crate; those of PJRT are in the
-//! module `pjrt`, with the feature of that name.
+//! `repr(C)` types. The layouts of StreamExecutor are at the root of the crate; those of PJRT are
+//! in the module `pjrt`, with the feature of the same name.
 //!
 //! StreamExecutor has two families of layouts. All of their headers declare version 0.0.1:
 //!
@@ -8,18 +8,18 @@
 //!   [`tensorflow_2_8`], [`tensorflow_2_5`] and [`tensorflow_2_4`];
 //! * the layout of RFC #257 as it was printed, in [`rfc`].
 //!
-//! A macro defines each struct once: its type, compile-time assertions that its offsets are the
-//! published ones, and its description as data ([`StructLayout`]). [`LAYOUTS`] lists the
-//! descriptions by name.
+//! A macro defines each struct once: its type, compile-time assertions that check its offsets
+//! against the published ones, and its description as data ([`StructLayout`]). [`LAYOUTS`] lists
+//! the descriptions by name.
 //!
 //! [`StatusCode`] lists the canonical status codes, which the C API, gRPC and TensorFlow's files
-//! share. [`ErrorKind`] lists the kinds of errors; the errors of every crate of serdes have one.
+//! share. [`ErrorKind`] lists the kinds of errors; every error of a serdes crate has one.
 //!
-//! This crate must never know who calls whom: it has no host, no plug-in and no allocation in it.
-//! Without features it has no dependency and needs no standard library. The feature `std` maps
-//! errors of the standard library to status codes; the feature `diff` reads layouts from files and
-//! compares them, and needs dependencies and the standard library. Offsets are those of LP64
-//! targets; they were measured on x86-64 and aarch64 Linux.
+//! This crate contains no host, no plug-in and no allocation. Without features it has no
+//! dependencies and does not need the standard library. The feature `std` maps errors of the
+//! standard library to status codes; the feature `diff` reads layouts from files and compares them,
+//! and needs dependencies and the standard library. Offsets are those of LP64 targets; they were
+//! measured on x86-64 and aarch64 Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -1,15 +1,15 @@
-//! The canonical status code of an error of the system.
+//! The canonical status code of an error of the operating system.
 //!
-//! It follows the table by which TensorFlow gives a code to `errno`, so that what a plug-in reports
-//! through the host, and what a reader of TensorFlow's files answers, is what TensorFlow would say.
+//! It follows the table by which TensorFlow maps `errno` to a code, so that plug-ins' errors
+//! through the host, and errors of reading TensorFlow's files, have the codes that TensorFlow gives
+//! them.
 
 use std::io;
 
 use crate::{ErrorKind, StatusCode};
 
 impl StatusCode {
-    /// Returns the code of an error of the system; [`StatusCode::Unknown`] where the table has
-    /// none.
+    /// Returns the code of a system error; [`StatusCode::Unknown`] if the table has none.
     #[must_use]
     pub fn of_io(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
@@ -39,8 +39,8 @@ impl StatusCode {
             | Kind::Interrupted
             | Kind::WouldBlock
             | Kind::StaleNetworkFileHandle => Self::Unavailable,
-            // A file that ends before the bytes that were asked for is no error of the system's, but
-            // TensorFlow's readers give it this code.
+            // A file that ends too early is not a system error, but TensorFlow's readers return
+            // this code for it.
             Kind::FileTooLarge | Kind::UnexpectedEof => Self::OutOfRange,
             Kind::Deadlock => Self::Aborted,
             _ => Self::Unknown,
@@ -49,9 +49,9 @@ impl StatusCode {
 }
 
 impl ErrorKind {
-    /// Returns the kind of an error of the system.
+    /// Returns the kind of a system error.
     ///
-    /// A file that ends before the bytes that it should have is [`ErrorKind::Corrupt`].
+    /// A file that ends too early is [`ErrorKind::Corrupt`].
     #[must_use]
     pub fn of_io(error: &io::Error) -> Self {
         match error.kind() {

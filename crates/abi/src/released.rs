@@ -1,4 +1,4 @@
-//! The structs of the released layout, as TensorFlow 2.14 to 2.21 have it.
+//! The structs of the released layout, as in TensorFlow 2.14 to 2.21.
 //!
 //! Functions are `Option`s: NULL means that the plug-in does not have one. Signatures follow RFC
 //! #257 and the released headers.

@@ -1,12 +1,12 @@
-//! The structs of RFC #257 where they differ from the released ones.
+//! The structs of RFC #257 that differ from the released ones.
 //!
-//! Functions take the host's blocks by pointer, and a pointer says nothing of the layout behind it;
-//! so that one function type serves all layouts, callbacks here name the released `SP_Device`,
-//! `SP_Platform`, `SP_PlatformFns` and `SP_StreamExecutor` where the RFC's own struct of that name
-//! is behind the pointer.
+//! Functions take the host's structs by pointer, and a pointer does not depend on the layout behind
+//! it. So that one function type serves all layouts, callbacks here name the released `SP_Device`,
+//! `SP_Platform`, `SP_PlatformFns` and `SP_StreamExecutor` where the pointer is to the RFC's own
+//! struct of that name.
 //!
-//! The RFC's macro for `SP_PlatformFns` stops at `destroy_timer_fns`: the allocator callbacks lie
-//! beyond the size that it announces.
+//! The RFC's macro for `SP_PlatformFns` stops at `destroy_timer_fns`: the allocator callbacks are
+//! beyond the size that it declares.
 
 use core::ffi::{c_char, c_void};
 
@@ -243,8 +243,8 @@ c_struct! {
 }
 
 c_struct! {
-    /// The argument of `SE_InitPlugin`. The RFC's own example of that function sets neither destroy
-    /// function, so that here they are optional.
+    /// The argument of `SE_InitPlugin`. Both destroy functions are optional here, because the RFC's
+    /// own example of that function sets neither.
     SE_PlatformRegistrationParams, sizeof 64, "SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE" = 64 ending at destroy_platform_fns;
     /// Bytes of this struct that its writer knows.
     0 struct_size: usize, "size_t", Required;

@@ -5,7 +5,7 @@ use core::{
     fmt,
 };
 
-/// A status of the C API, opaque to all but the side that created it: access goes through
+/// A status of the C API, opaque to all but the side that created it: other code uses
 /// [`StatusFunctions`].
 #[repr(C)]
 #[derive(Debug)]
@@ -96,7 +96,7 @@ codes! {
     Cancelled, CANCELLED = 1;
     /// An error that no other code describes.
     Unknown, UNKNOWN = 2;
-    /// The argument is wrong, whatever the state of the system.
+    /// The argument is wrong, regardless of the state of the system.
     InvalidArgument, INVALID_ARGUMENT = 3;
     /// The deadline passed before the operation was done.
     DeadlineExceeded, DEADLINE_EXCEEDED = 4;
@@ -133,7 +133,7 @@ impl StatusCode {
         self as i32
     }
 
-    /// Returns the code with this name, in capitals; `None` for a text that is no name.
+    /// Returns the code with this name, in capitals; `None` for any other text.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name() == name)
@@ -149,19 +149,20 @@ impl fmt::Display for StatusCode {
 /// The five status functions that a plug-in calls.
 ///
 /// A shared library finds them by name when it is loaded. A plug-in that is linked into its host
-/// gets this table instead, so that the host need not export symbols for it.
+/// gets this table instead, so that the host does not need to export symbols for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct StatusFunctions {
-    /// `TF_NewStatus`: a new status, OK.
+    /// `TF_NewStatus`: creates a status, which is OK.
     pub new_status: unsafe extern "C" fn() -> *mut TF_Status,
     /// `TF_DeleteStatus`: frees a status of `new_status`; NULL is allowed.
     pub delete_status: unsafe extern "C" fn(*mut TF_Status),
     /// `TF_SetStatus`: sets code and message; the message is copied. OK ignores the message.
     pub set_status: unsafe extern "C" fn(*mut TF_Status, TF_Code, *const c_char),
-    /// `TF_GetCode`.
+    /// `TF_GetCode`: returns the code.
     pub get_code: unsafe extern "C" fn(*const TF_Status) -> TF_Code,
-    /// `TF_Message`: NUL-terminated, valid until the status is set again or deleted.
+    /// `TF_Message`: returns the message, NUL-terminated and valid until the status is set again or
+    /// deleted.
     pub message: unsafe extern "C" fn(*const TF_Status) -> *const c_char,
 }
 

@@ -1,10 +1,10 @@
-//! The alignment of a struct's members, as compilers do it that are not told to pack.
+//! The alignment of a struct's members by a compiler that is not told to pack.
 
 use std::collections::HashMap;
 
 use super::layout::{Field, LayoutDocument, Structure};
 
-/// The greatest depth of structs by value in each other; deeper ones are not looked at.
+/// The maximum depth of structs nested by value; deeper ones are ignored.
 const DEEPEST: usize = 8;
 
 /// Types of C that are longer than a register and aligned to 16 bytes on LP64.
@@ -18,10 +18,10 @@ const ALIGNED_TO_16: [&str; 7] = [
     "max_align_t",
 ];
 
-/// The alignments of a layout's structs, which its fields may hold by value.
+/// The alignments of a layout's structs, which fields may contain by value.
 #[derive(Debug)]
 pub(super) struct Alignments<'a> {
-    /// By name, in bytes; 0 for a struct of which it cannot be told.
+    /// By name, in bytes; 0 for a struct whose alignment is unknown.
     structs: HashMap<&'a str, u64>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Alignments<'a> {
         let declared =
             declared.map(|found| (found.name.as_str(), found.alignment.unwrap_or_default()));
         let mut alignments = Self { structs: declared.collect() };
-        // Each pass reaches one struct deeper into structs that hold structs.
+        // Each pass resolves one more level of nested structs.
         for _ in 0..DEEPEST {
             for structure in document.structs.iter().filter(is_struct) {
                 if alignments.structs.get(structure.name.as_str()) == Some(&0) {
@@ -45,10 +45,10 @@ impl<'a> Alignments<'a> {
         alignments
     }
 
-    /// Returns the alignment of a field by its type, in bytes; `None` where the type does not say
-    /// it.
+    /// Returns the alignment of a field by its type, in bytes; `None` if the type does not
+    /// determine it.
     pub(super) fn of_field(&self, field: &Field) -> Option<u64> {
-        // An array is aligned as one element of it.
+        // An array is aligned like one of its elements.
         let (kind, size) = match field.kind.split_once('[') {
             Some((element, counts)) => (element.trim_end(), field.size / elements(counts)?),
             None => (field.kind.as_str(), field.size),
@@ -60,14 +60,14 @@ impl<'a> Alignments<'a> {
         if let Some(&alignment) = self.structs.get(kind.strip_prefix("struct ").unwrap_or(kind)) {
             return (alignment > 0).then_some(alignment);
         }
-        // Whatever else is as long as a register is aligned to its length: numbers, pointers,
+        // Every other type of a register's size is aligned to its size: numbers, pointers,
         // functions, enumerations.
         matches!(size, 1 | 2 | 4 | 8).then_some(size)
     }
 }
 
-/// Returns the number of elements that the rest of an array's type, `2][3]`, stands for; `None` if
-/// it is not written in numbers or is 0.
+/// Returns the number of elements given by the rest of an array's type, `2][3]`; `None` if it is
+/// not numeric or is 0.
 fn elements(counts: &str) -> Option<u64> {
     let counts = counts.strip_suffix(']')?.split("][");
     let product = counts.map(|count| count.trim().parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! The layouts that are built in, and their names.
+//! The built-in layouts and their names.
 
 use super::{
     layout::{Field, LayoutDocument, Source, Structure, Zero},
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{LAYOUTS, pjrt::Minor};
 
-/// The prefix of the names of PJRT's layouts; the version follows.
+/// The prefix of the names of PJRT's layouts, before the version.
 const PJRT: &str = "pjrt-";
 
-/// Returns the minor of the layout of that name: `pjrt-0.54`.
+/// Returns the minor of the layout with this name, such as `pjrt-0.54`.
 pub(super) fn pjrt_minor(name: &str) -> Option<Minor> {
     name.strip_prefix(PJRT).and_then(Minor::parse).filter(|minor| minor.is_known())
 }
@@ -21,7 +21,7 @@ pub(super) fn names() -> String {
 }
 
 impl LayoutDocument {
-    /// Returns a layout of this crate.
+    /// Converts a layout of this crate.
     #[must_use]
     pub fn of(layout: &crate::Layout) -> Self {
         let structs = layout.structs.iter().map(|structure| Structure {

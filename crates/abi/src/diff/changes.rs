@@ -2,12 +2,12 @@
 
 use super::outcome::{Bump, Change, Deprecation};
 
-/// The changes found so far, in the order in which they were found.
+/// The changes found so far, in the order of discovery.
 #[derive(Debug, Default)]
 pub(super) struct Changes(Vec<Change>);
 
 impl Changes {
-    /// Adds a change of a struct, or of one of its fields; `field` is empty for the struct itself.
+    /// Adds a change to a struct or to one of its fields; `field` is empty for the struct itself.
     pub(super) fn add(
         &mut self,
         structure: &str,

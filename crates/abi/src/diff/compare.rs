@@ -54,16 +54,15 @@ pub fn diff<'a>(old: &'a LayoutDocument, new: &'a LayoutDocument) -> Diff {
     Diff { required, changes, versions: (old.version, new.version), remarks }
 }
 
-/// The kinds of facts that both layouts state, so that they can be compared.
+/// The kinds of facts that both layouts have, and that can therefore be compared.
 #[derive(Debug)]
 struct Scope {
-    /// True if both sources can state enumerations; the layout that is built in cannot.
+    /// True if both sources can contain enumerations; the built-in layout cannot.
     enumerations: bool,
-    /// True if both layouts state the meaning of zero and which fields are required, or neither
-    /// does.
+    /// True if both layouts have the meaning of zero and the required fields, or neither does.
     marks: bool,
-    /// True if the old layout is no header, or has marks or a version. A field that is then marked
-    /// deprecated without an announcement is deprecated by leaving it zero.
+    /// True if the old layout is not a header, or has marks or a version. A field that is then
+    /// marked deprecated without an announcement is deprecated by leaving it zero.
     versioned: bool,
 }
 
@@ -95,13 +94,13 @@ impl Scope {
         Self { enumerations, marks, versioned }
     }
 
-    /// Returns `true` for a struct on one side that the source of the other side cannot have.
+    /// Returns `true` for a struct on one side that the source of the other side cannot contain.
     fn excludes(&self, structure: &Structure) -> bool {
         !self.enumerations && structure.is_enumeration()
     }
 }
 
-/// Compares the old and the new form of a struct.
+/// Compares the old and the new version of a struct.
 fn compare(
     before: &Structure,
     after: &Structure,
@@ -205,7 +204,7 @@ fn compare_struct_size(
         changes.add(name, "", "struct_size", Bump::Major, why);
     } else if after.struct_size > before.struct_size {
         let members_end = after.fields.iter().map(Field::end).max().unwrap_or_default();
-        // A struct that members were appended to may count the padding behind the last one.
+        // A struct with appended members may count the padding after the last one.
         let largest_size =
             if appended_end.is_some() { members_end.next_multiple_of(8) } else { members_end };
         if after.struct_size > largest_size {
@@ -224,7 +223,7 @@ fn compare_struct_size(
 /// Largest alignment that the versioning strategy supports, in bytes (seed 000, "Limitations").
 const MAX_ALIGNMENT: u64 = 8;
 
-/// Checks the alignment of a struct, and of the fields that were added to it.
+/// Checks the alignment of a struct and of its added fields.
 fn compare_alignment(
     before: Option<&Structure>,
     after: &Structure,
@@ -261,11 +260,11 @@ fn compare_alignment(
     }
 }
 
-/// Explanation of a deprecation that is only announced, which breaks no build.
+/// The explanation of a deprecation that is only announced, which breaks no build.
 const ANNOUNCED: &str =
     "it will be deprecated, and works until then: builds go on setting and reading it";
 
-/// Compares a field that both structs have: its place, type, signature, deprecation and marks.
+/// Compares a field that both structs have: its position, type, signature, deprecation and marks.
 fn compare_field(
     name: &str,
     (before, after): (&Field, &Field),
@@ -305,7 +304,7 @@ fn compare_field(
     }
 }
 
-/// Compares the marks of a field that is not deprecated: the meaning of zero, and if it is
+/// Compares the marks of a field that is not deprecated: the meaning of zero, and if the field is
 /// required.
 fn compare_marks(name: &str, before: &Field, after: &Field, changes: &mut Changes) {
     if before.zero.is_no_op() != after.zero.is_no_op() {
@@ -375,14 +374,14 @@ fn report_restored(name: &str, before: &Field, changes: &mut Changes) {
     changes.add(name, &before.name, "restored", requires, why.to_owned());
 }
 
-/// Look-up tables of the fields of a struct.
+/// Look-up tables for the fields of a struct.
 struct FieldIndex<'a> {
     by_name: HashMap<&'a str, &'a Field>,
     /// By offset, size and type.
     by_position: HashMap<(u64, u64, &'a str), &'a Field>,
     /// In the order of their offsets.
     ordered: &'a [Field],
-    /// For each field in `ordered`, the largest end of it and all fields before it.
+    /// For each field in `ordered`, the largest end of this field and all fields before it.
     max_ends: Vec<u64>,
 }
 
@@ -405,14 +404,15 @@ impl<'a> FieldIndex<'a> {
 
     /// Returns the first field that shares bytes with `other`.
     fn overlapping(&self, other: &Field) -> Option<&'a Field> {
-        // The first field that ends behind the start of `other`. Fields behind that one start no
-        // earlier, so that they overlap only if it does.
+        // The first field that ends after the start of `other`. Later fields start no earlier, so
+        // they overlap only if this one does.
         let first = self.max_ends.partition_point(|&end| end <= other.offset);
         self.ordered.get(first).filter(|field| field.overlaps(other))
     }
 }
 
-/// Returns the old field that was renamed to `field`: the same place and type, under another name.
+/// Returns the old field that was renamed to `field`: it has the same position and type, under
+/// another name.
 fn renamed_from<'a>(
     old_fields: &FieldIndex<'a>,
     new_fields: &FieldIndex<'_>,
@@ -424,7 +424,7 @@ fn renamed_from<'a>(
     (is_removed && is_new).then_some(old)
 }
 
-/// Reports a field that only the old struct has: renamed, or removed.
+/// Reports a field that only the old struct has, as renamed or removed.
 fn compare_removed_field(
     before: &Structure,
     old_fields: &FieldIndex<'_>,

@@ -1,13 +1,12 @@
-//! Conventions of the RFC for structs and their names that do not move the version (seed 004,
+//! Conventions of the RFC for structs and their names that do not affect the version (seed 004,
 //! "Implementation Conventions").
 
 use super::layout::{LayoutDocument, Structure};
 
-/// The prefixes of structs that the core fills, and that the plug-in fills.
+/// The prefixes of structs that the core fills, and of structs that the plug-in fills.
 const PREFIXES: [&str; 2] = ["SE_", "SP_"];
 
-/// The names of the second member of a struct: by the RFC, by the strategy's first draft, and by
-/// PJRT.
+/// The names of a struct's second member: in the RFC, in the strategy's first draft, and in PJRT.
 const EXTENSIONS: [&str; 4] = ["ext", "next", "priv", "extension_start"];
 
 /// Returns the remarks on a struct that only the new layout has.

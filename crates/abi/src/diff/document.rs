@@ -1,4 +1,4 @@
-//! Layouts as they are written in JSON files; the form is described in the parent.
+//! Layouts in JSON files; the parent module describes the format.
 
 use std::{collections::HashSet, path::Path};
 
@@ -11,15 +11,15 @@ use super::{
     successors,
 };
 
-/// The greatest number of `same_as` steps from section to section.
+/// The maximum number of `same_as` steps from section to section.
 const LONGEST_CHAIN: usize = 8;
 
 impl LayoutDocument {
-    /// Reads the layout `section` of `text`; the empty section is the whole. `path` is named in
-    /// errors.
+    /// Parses the layout `section` of `text`; an empty section means the whole text. `path` is used
+    /// in errors.
     ///
     /// # Errors
-    /// [`LayoutFileError`], by what is wrong.
+    /// [`LayoutFileError`], by the kind of problem.
     pub fn parse(text: &str, section: &str, path: &Path) -> Result<Self, LayoutFileError> {
         let no_json = |error: serde_json::Error| LayoutFileError::NotJson {
             path: path.to_owned(),
@@ -49,12 +49,12 @@ impl LayoutDocument {
     }
 }
 
-/// Returns the value at a path of names with slashes between them.
+/// Returns the value at a path of names separated by slashes.
 fn find<'a>(root: &'a Value, section: &str) -> Option<&'a Value> {
     section.split('/').filter(|name| !name.is_empty()).try_fold(root, |value, name| value.get(name))
 }
 
-/// Returns `true` if an object is a layout: some value of it is a struct.
+/// Returns `true` if an object is a layout: one of its values is a struct.
 fn is_layout(object: &Map<String, Value>) -> bool {
     object
         .values()
@@ -79,7 +79,7 @@ fn sections(root: &Value) -> String {
     if found.is_empty() { "none".to_owned() } else { found.join(", ") }
 }
 
-/// MAJOR, MINOR and PATCH of a section, if the file says them.
+/// Returns MAJOR, MINOR and PATCH of a section, if the file has them.
 fn version(
     root: &Value,
     section: &str,
@@ -164,15 +164,15 @@ fn structure(
     })
 }
 
-/// Returns the section that `same_as` names, which a note may follow, and the struct of that name
-/// in it.
+/// Returns the section that `same_as` names, possibly followed by a note, and the struct `name` in
+/// it.
 fn section_with<'a>(root: &'a Value, same_as: &'a str, name: &str) -> Option<(&'a str, &'a Value)> {
     let sections = [same_as, same_as.split_whitespace().next().unwrap_or_default()];
     sections.into_iter().find_map(|section| Some((section, find(root, section)?.get(name)?)))
 }
 
-/// C text with the blanks that it needs, between words, and no others: `const void *` and
-/// `const void*` are the same.
+/// Returns C text with only the necessary blanks, between words: `const void *` and `const void*`
+/// are the same.
 pub(super) fn without_blanks(text: &str) -> String {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     let mut tight = String::with_capacity(text.len());
@@ -185,7 +185,7 @@ pub(super) fn without_blanks(text: &str) -> String {
     tight
 }
 
-/// Returns a field; or what it should look like.
+/// Parses a field. The error is the expected form.
 fn parse_field(value: &Value) -> Result<Field, &'static str> {
     const FORM: &str = "a field with name, kind, offset and size (below 2^32)";
     let text = |key: &str| value.get(key).and_then(Value::as_str);
@@ -233,7 +233,7 @@ fn deprecation(value: &Value) -> Result<(Option<Deprecation>, Option<String>), &
     Ok((deprecation, replaced_by))
 }
 
-/// Returns the value of a key that is true or false; false where it is not there.
+/// Returns the boolean value of a key; false if the key is absent.
 fn flag(value: &Value, key: &str, expected: &'static str) -> Result<bool, &'static str> {
     value.get(key).map_or(Ok(false), |flag| flag.as_bool().ok_or(expected))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::built_in;
 use crate::ErrorKind;
 
-/// Layouts that cannot be compared.
+/// The error of a layout that cannot be read for a comparison.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutFileError {
@@ -17,7 +17,7 @@ pub enum LayoutFileError {
         /// The error of the system.
         error: std::io::Error,
     },
-    /// Bytes: the file is no JSON.
+    /// Bytes: the file is not JSON.
     #[error("{path} is not JSON: {error}; docs/abi.md describes the form of layouts")]
     NotJson {
         /// The file.
@@ -31,12 +31,12 @@ pub enum LayoutFileError {
     NoSection {
         /// The file.
         path: PathBuf,
-        /// The section asked for.
+        /// The requested section.
         section: String,
         /// The value found.
         found: String,
     },
-    /// Bytes: a struct is not of the documented form.
+    /// Bytes: a struct does not have the documented form.
     #[error("{at}: found {found}, expected {expected}")]
     Malformed {
         /// The place: section, struct, field.

@@ -1,23 +1,23 @@
-//! A layout as data: structs, their members, and what is said of them.
+//! A layout as data: structs, their members and the marks of both.
 
 use super::outcome::Deprecation;
 
-/// A layout that was read from a file, or is built in.
+/// A layout that was read from a file, or a built-in one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutDocument {
     pub(super) structs: Vec<Structure>,
     pub(super) version: Option<[i64; 3]>,
     pub(super) source: Source,
-    /// Slips that do not keep the layout from being compared, for people.
+    /// Problems that do not prevent a comparison, for people.
     pub(super) remarks: Vec<String>,
 }
 
-/// The source of a layout, which decides about the facts that it has.
+/// The source of a layout, which determines the facts that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// A layout of this crate without enumerations, whose marks are from this project's header.
+    /// A layout of this crate without enumerations, with the marks of this project's header.
     BuiltIn,
-    /// A JSON file, or a layout of this crate that says everything that such a file can.
+    /// A JSON file, or a layout of this crate with all facts that such a file can have.
     File,
     /// A C header.
     Header,
@@ -29,7 +29,7 @@ pub(super) struct Structure {
     pub(super) struct_size: u64,
     pub(super) alignment: Option<u64>,
     pub(super) deprecation: Option<Deprecation>,
-    /// The successor: a struct of the layout.
+    /// The successor, another struct of the layout.
     pub(super) replaced_by: Option<String>,
     pub(super) fields: Vec<Field>,
     pub(super) values: Vec<(String, i64)>,
@@ -43,15 +43,15 @@ pub(super) struct Field {
     pub(super) size: u64,
     pub(super) signature: Option<String>,
     pub(super) deprecation: Option<Deprecation>,
-    /// The successor: a member of the struct, or `STRUCT.MEMBER`.
+    /// The successor, a member of the struct or `STRUCT.MEMBER`.
     pub(super) replaced_by: Option<String>,
     pub(super) zero: Zero,
-    /// Set if one side cannot do without it.
+    /// True if one side cannot work without the field.
     pub(super) required: bool,
 }
 
 impl Structure {
-    /// Returns `true` if it is an enumeration.
+    /// Returns `true` if the structure is an enumeration.
     pub(super) fn is_enumeration(&self) -> bool {
         self.fields.is_empty() && !self.values.is_empty()
     }
@@ -60,11 +60,11 @@ impl Structure {
 /// The meaning of 0 or NULL in a field, as a layout declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zero {
-    /// That it is a no-op.
+    /// Zero is a no-op.
     NoOp,
-    /// That it is a value, or says that something optional is not provided.
+    /// Zero is a value, or means that something optional is not provided.
     Meaningful,
-    /// Nothing, which counts as meaningful.
+    /// The layout has no mark, which counts as meaningful.
     Unmarked,
 }
 
@@ -73,7 +73,7 @@ impl Zero {
         self == Self::NoOp
     }
 
-    /// Returns the meaning in words.
+    /// Returns the meaning as text.
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::NoOp => "a no-op",
@@ -88,7 +88,7 @@ impl Field {
         self.offset.saturating_add(self.size)
     }
 
-    /// Returns the part that two fields share if one is the other under another name.
+    /// Returns the properties that two fields share if one is the other under a new name.
     pub(super) fn position(&self) -> (u64, u64, &str) {
         (self.offset, self.size, &self.kind)
     }

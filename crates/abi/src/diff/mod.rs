@@ -1,9 +1,9 @@
-//! Comparison of two layouts of a C API, and the version bump that their differences require by the
-//! StreamExecutor versioning strategy (seed 000).
+//! Compares two layouts of a C API, and determines the version bump that their differences require
+//! by the StreamExecutor versioning strategy (seed 000).
 //!
-//! A layout is one of those that are built in (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or is
-//! read from a C header, or from a JSON file, because an API under work is not in this crate. The
-//! form of the latter, of which `crates/abi/layouts.json` is an example:
+//! A layout is a built-in one (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), or comes from a C header
+//! or a JSON file, for an API under development that this crate does not have. The format of a JSON
+//! file, of which `crates/abi/layouts.json` is an example:
 //!
 //! ```json
 //! {
@@ -21,11 +21,12 @@
 //! }
 //! ```
 //!
-//! * A layout is an object of structs. A file is one layout, or holds several, nested as deep as
-//!   one likes: `FILE#released`, `FILE#history/2.6.5`.
-//! * A struct may be `{"same_as": "SECTION"}`: as in that section of the file. It may have
-//!   `struct_size` and `alignof` in bytes, `"deprecated"` and `"replaced_by": "STRUCT"`. A
-//!   struct with `values` (names and numbers) instead of fields is an enumeration.
+//! * A layout is an object of structs. A file is one layout, or contains several at any depth:
+//!   `FILE#released`, `FILE#history/2.6.5`.
+//! * A struct may be `{"same_as": "SECTION"}`, which is the struct of the same name in that
+//!   section. It may have `struct_size` and `alignof` in bytes, `"deprecated"` and
+//!   `"replaced_by": "STRUCT"`. A struct with `values` (names and numbers) instead of fields is an
+//!   enumeration.
 //! * A field has `name`, `kind` (its type in C, `fn` for a function pointer), `offset` and `size`
 //!   in bytes. It may have
 //!   * `signature`: text that is compared (blanks do not count, nor do they in `kind`);
@@ -43,15 +44,16 @@
 //!   `released_version` of the file, with the numbers `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or
 //!   without `SE_`).
 //!
-//! A header, a file whose name ends in `.h`, is laid out as compilers for LP64 do it;
-//! `FILE.h#NAME=NUMBER` sets a macro before it is read. What zero means in a member is read from
-//! its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`, `[required]`.
-//! A comment that begins with "Deprecated" deprecates; "Deprecating soon" and "will be deprecated"
-//! announce it. ``Use `name` `` beside it names the successor, and so does ``Replaces `name` `` at the
-//! successor. `..._SIZE` macros that name a struct and its last member give struct_size, `SE_MAJOR`,
-//! `SE_MINOR` and `SE_PATCH` (or other names that end so) the version.
+//! A header, a file whose name ends in `.h`, is laid out like an LP64 compiler does;
+//! `FILE.h#NAME=NUMBER` defines a macro before it is read. The meaning of zero in a member comes
+//! from its comment: `NULL is no-op`, `0 is no-op`, or `[no-op]`, `[optional]`, `[value]`,
+//! `[required]`. A comment that begins with "Deprecated" deprecates; "Deprecating soon" and "will
+//! be deprecated" announce it. ``Use `name` `` in it names the successor, and ``Replaces `name` ``
+//! at the successor does the same. `..._SIZE` macros that name a struct and its last member give
+//! struct_size; `SE_MAJOR`, `SE_MINOR` and `SE_PATCH` (or other names with these endings) give the
+//! version.
 //!
-//! This folder must never know of a plug-in that runs: it compares descriptions.
+//! The module compares descriptions. It does not depend on running plug-ins.
 
 mod alignment;
 mod built_in;

@@ -1,12 +1,12 @@
-//! The result of a comparison: the changes, the move of the version that they demand, and the move
-//! that it made.
+//! The result of a comparison: the changes, the version bump that they require, and the bump that
+//! was made.
 
 use std::fmt;
 
-/// The number of the version that must move.
+/// The part of the version number that must be increased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Bump {
-    /// None: nothing changed that anybody could see.
+    /// None: there is no visible change.
     None,
     /// PATCH: a bug fix.
     Patch,
@@ -17,7 +17,7 @@ pub enum Bump {
 }
 
 impl Bump {
-    /// Returns its name in lower case.
+    /// Returns the name in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,14 +38,14 @@ impl fmt::Display for Bump {
 /// The state of the deprecation of a member or a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Deprecation {
-    /// It will be deprecated: it goes on working, beside what replaces it, until a later release.
+    /// The item will be deprecated: it keeps working, beside its successor, until a later release.
     Announced,
-    /// It is deprecated: who fills the struct leaves it zero, who reads it passes it over.
+    /// The item is deprecated: writers of the struct leave it zero, and readers ignore it.
     ByZero,
 }
 
 impl Deprecation {
-    /// Returns its name: `announced` or `by_zero`.
+    /// Returns the name: `announced` or `by_zero`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,44 +55,44 @@ impl Deprecation {
     }
 }
 
-/// One change.
+/// One change between two layouts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The struct.
     pub structure: String,
-    /// The field; empty where the change is of the whole struct.
+    /// The field; empty if the change affects the whole struct.
     pub field: String,
     /// The kind of the change: `removed`, `added`, `appended`, `inserted`, `reordered`, `renamed`,
     /// `repurposed`, `retyped`, `deprecated`, `restored`, `struct_size`, `alignment`.
     pub change: &'static str,
-    /// The number that it demands to move.
+    /// The version bump that the change requires.
     pub requires: Bump,
-    /// The rule behind it.
+    /// The rule that requires it.
     pub why: String,
-    /// The successor, where it is deprecated and the layout names one.
+    /// The successor, if the change is a deprecation and the layout names one.
     pub replaced_by: Option<String>,
-    /// The state of the deprecation, where the change is one.
+    /// The state of the deprecation, if the change is one.
     pub deprecation: Option<Deprecation>,
 }
 
-/// The move of the version, compared with the move that it had to make.
+/// The version bump that was made, compared with the required one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionStep {
-    /// One of the layouts does not say its version.
+    /// One of the layouts has no version.
     Unknown,
-    /// The number that had to move did, or a higher one.
+    /// The required number was increased, or a higher one.
     AsRequired,
-    /// A higher number had to move.
+    /// A higher number should have been increased.
     TooSmall,
     /// The new version is below the old one.
     Backwards,
-    /// The right number moved, and one below it did not go back to 0 (Semantic Versioning 2.0.0,
-    /// items 7 and 8).
+    /// The right number was increased, but a lower one was not reset to 0 (Semantic Versioning
+    /// 2.0.0, items 7 and 8).
     LowerNumbersKept,
 }
 
 impl VersionStep {
-    /// Returns its name: `unknown`, `as_required`, `too_small`, `backwards` or
+    /// Returns the name: `unknown`, `as_required`, `too_small`, `backwards` or
     /// `lower_numbers_kept`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -110,18 +110,18 @@ impl VersionStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {
-    /// The number that all changes together demand to move.
+    /// The version bump that all changes together require.
     pub required: Bump,
     /// The changes, in the order of the structs of the old layout, then the new ones.
     pub changes: Vec<Change>,
-    /// MAJOR, MINOR and PATCH of both layouts, where the files say them.
+    /// MAJOR, MINOR and PATCH of both layouts, if the files have them.
     pub versions: (Option<[i64; 3]>, Option<[i64; 3]>),
-    /// Remarks on the layouts and their comparison that do not move the version.
+    /// Remarks on the layouts and their comparison that do not affect the version.
     pub remarks: Vec<String>,
 }
 
 impl Diff {
-    /// Returns the number that did move, if both versions are known.
+    /// Returns the version bump that was made, if both versions are known.
     #[must_use]
     pub fn moved(&self) -> Option<Bump> {
         let (old, new) = (self.versions.0?, self.versions.1?);
@@ -136,7 +136,7 @@ impl Diff {
         })
     }
 
-    /// Returns the move of the version, compared with the move that it had to make.
+    /// Returns the bump that was made, compared with the required one.
     #[must_use]
     pub fn version_step(&self) -> VersionStep {
         let ((Some(old), Some(new)), Some(moved)) = (self.versions, self.moved()) else {
@@ -160,8 +160,8 @@ impl Diff {
         }
     }
 
-    /// Returns further notes for people: that the number did not move as it must, that MAJOR 0
-    /// promises nothing, and the [`remarks`](Self::remarks).
+    /// Returns further notes for people: that the version was not increased as required, that MAJOR
+    /// 0 promises nothing, and the [`remarks`](Self::remarks).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -204,7 +204,7 @@ impl Diff {
     }
 }
 
-/// Returns a version as it is written: `1.2.3`.
+/// Formats a version as `1.2.3`.
 fn numbers(version: [i64; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
 }

@@ -1,16 +1,16 @@
-//! The PJRT C API as layouts that can be compared: every minor is built in.
+//! The PJRT C API as layouts that can be compared; every minor is built in.
 
 use super::layout::{Field, LayoutDocument, Source, Structure, Zero};
 use crate::pjrt::{self, Enumeration, Minor, Struct};
 
-/// The minor of which the table's pointer to extensions has its name; those of arguments got theirs
-/// later.
+/// The minor in which the table's pointer to extensions got its name; the pointers of arguments got
+/// theirs later.
 const RENAMED_IN_TABLE: Minor = Minor::new(31);
 
 impl LayoutDocument {
-    /// Returns the PJRT C API of that minor, or of the newest that is known where it is newer: the
-    /// table `PJRT_Api`, the structs of its calls, and its enumerations. Nothing in it is marked:
-    /// the header does not say in which fields 0 or NULL is a no-op.
+    /// Returns the PJRT C API of `minor`, or of the newest known minor if `minor` is newer: the
+    /// table `PJRT_Api`, the structs of its calls, and its enumerations. No field is marked,
+    /// because the header does not say in which fields 0 or NULL is a no-op.
     #[must_use]
     pub fn of_pjrt(minor: Minor) -> Self {
         let structs = pjrt::structures().iter().filter_map(|found| structure(found, minor));
@@ -32,7 +32,7 @@ fn structure(found: &Struct, minor: Minor) -> Option<Structure> {
     Some(named(found.name, found.size(minor)?.declared as u64, fields.collect()))
 }
 
-/// Returns the table of functions, which is a struct like any other.
+/// Returns the table of functions as a struct.
 fn table(minor: Minor) -> Structure {
     let (name, kind) = if minor < RENAMED_IN_TABLE {
         ("priv", "void*")

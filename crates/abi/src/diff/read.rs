@@ -1,17 +1,17 @@
-//! A layout by what an argument names: one that is built in, or a file.
+//! Resolves an argument to a layout: a built-in one, or a file.
 
 use std::path::PathBuf;
 
 use super::{built_in, error::LayoutFileError, header, layout::LayoutDocument};
 
 impl LayoutDocument {
-    /// Returns the layout of that name that is built in (`tensorflow-2.14`, `rfc-257`,
-    /// `pjrt-0.54`), what `FILE` or `FILE#SECTION` holds, or what the C header `FILE.h` declares
-    /// (with macros set before it: `FILE.h#NAME=NUMBER`). A file of such a name is
-    /// `./tensorflow-2.14`.
+    /// Returns the built-in layout with this name (`tensorflow-2.14`, `rfc-257`, `pjrt-0.54`), the
+    /// content of `FILE` or `FILE#SECTION`, or the layout that the C header `FILE.h` declares (with
+    /// macros defined before it: `FILE.h#NAME=NUMBER`). A file whose name is that of a built-in
+    /// layout is given as `./tensorflow-2.14`.
     ///
     /// # Errors
-    /// [`LayoutFileError`], by what is wrong.
+    /// [`LayoutFileError`], by the kind of problem.
     pub fn read(argument: &str) -> Result<Self, LayoutFileError> {
         if let Some(layout) = crate::layout_named(argument) {
             return Ok(Self::of(layout));

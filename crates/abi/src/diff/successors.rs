@@ -1,4 +1,4 @@
-//! Successors of deprecated members and structs: they must exist.
+//! Checks that the successors of deprecated members and structs exist.
 
 use std::collections::HashSet;
 
@@ -28,25 +28,25 @@ impl Names {
         }
     }
 
-    /// Returns `true` if `successor` is another struct than `structure`.
+    /// Returns `true` if `successor` is a struct other than `structure`.
     pub(super) fn replaces_struct(&self, structure: &str, successor: &str) -> bool {
         successor != structure && self.structs.contains(successor)
     }
 
-    /// Returns `true` if `successor` is another member than `member` of the struct, or of another
-    /// struct.
+    /// Returns `true` if `successor` is a member of the struct other than `member`, or a member of
+    /// another struct.
     pub(super) fn replaces_member(&self, structure: &str, member: &str, successor: &str) -> bool {
         let (of, name) = successor.split_once('.').unwrap_or((structure, successor));
         (of, name) != (structure, member) && self.has_member(of, name)
     }
 
-    /// Returns `true` if the struct has such a member.
+    /// Returns `true` if the struct has this member.
     pub(super) fn has_member(&self, structure: &str, member: &str) -> bool {
         self.members.contains(&(structure.to_owned(), member.to_owned()))
     }
 }
 
-/// Returns every `replaced_by` of a section names something that is there.
+/// Fails unless every `replaced_by` of a section names an existing item.
 pub(super) fn check(structs: &[Structure], section: &str) -> Result<(), LayoutFileError> {
     let names = Names::of(structs);
     let missing = |at: String, successor: &str, expected| LayoutFileError::Malformed {

@@ -1,10 +1,10 @@
-//! The changes in an enumeration.
+//! Compares the values of an enumeration.
 
 use std::collections::HashMap;
 
 use super::{changes::Changes, layout::Structure, outcome::Bump};
 
-/// A number of an enumeration keeps its name and its meaning.
+/// Checks that each number of an enumeration keeps its name and its meaning.
 pub(super) fn compare_values(before: &Structure, after: &Structure, changes: &mut Changes) {
     let numbers = |structure: &'_ Structure| -> HashMap<String, i64> {
         structure.values.iter().cloned().collect()

@@ -1,16 +1,16 @@
-//! The element types of arrays: one list, for hosts and for plug-ins.
+//! The element types of arrays, in one list for hosts and plug-ins.
 
 use core::fmt;
 
 use super::{history::enumeration, layout::Enumeration, minor::Minor};
 
-/// Makes [`ElementType`] of one list: variant, number, name, and how many bits a value has.
+/// Defines [`ElementType`] from one list: variant, number, name, and number of bits.
 macro_rules! element_types {
     ($($variant:ident $number:literal $name:literal $bits:literal;)*) => {
         /// The type of an array's elements.
         ///
-        /// Its number (`PJRT_Buffer_Type`) has been the same since version 0.5, in which two of
-        /// them moved.
+        /// Its number (`PJRT_Buffer_Type`) has been the same since version 0.5, in which two types
+        /// were renumbered.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ElementType {
@@ -21,11 +21,11 @@ macro_rules! element_types {
         }
 
         impl ElementType {
-            /// All of them, in the order of their numbers.
+            /// All types, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Returns the type of that number, in every version from 0.5 to the newest that is
-            /// known.
+            /// Returns the type with this number, in every version from 0.5 to the newest known
+            /// one.
             #[must_use]
             pub const fn of_number(number: i32) -> Option<Self> {
                 match number {
@@ -34,7 +34,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// Returns its name in the interface, without a prefix: `F8E4M3FN`.
+            /// Returns the name in the interface, without a prefix: `F8E4M3FN`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -42,7 +42,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// Returns the number of bits of a value. (True and false have 8.)
+            /// Returns the number of bits of a value. (Booleans have 8.)
             #[must_use]
             pub const fn bits(self) -> usize {
                 match self {
@@ -53,8 +53,7 @@ macro_rules! element_types {
     };
 }
 
-// Tokens (23) are not here: they have no data, and plug-ins end the process when they are given
-// one.
+// Tokens (23) are excluded: they have no data, and plug-ins end the process when they get one.
 element_types! {
     Pred 1 "PRED" 8;
     S8 2 "S8" 8;
@@ -98,15 +97,14 @@ const HISTORY: &Enumeration = match enumeration("PJRT_Buffer_Type") {
 };
 
 impl ElementType {
-    /// Returns its number, in every version from 0.5 on that knows the type; [`Self::number_in`]
-    /// says which do.
+    /// Returns the number, in every version since 0.5 that knows the type; see [`Self::number_in`].
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// Returns its number in that minor, or `None` if a plug-in of it does not know the type: one
-    /// that is given a number that it does not know crashes.
+    /// Returns the number in `minor`, or `None` if a plug-in of that version does not know the
+    /// type: it would crash on an unknown number.
     #[must_use]
     pub fn number_in(self, minor: Minor) -> Option<i32> {
         let mut values = HISTORY.values(minor);
@@ -114,28 +112,28 @@ impl ElementType {
         known.map(|value| value.value)
     }
 
-    /// Returns the type of that number in that minor, if it has data.
+    /// Returns the type with this number in `minor`, if the type has data.
     #[must_use]
     pub fn of_number_in(number: i32, minor: Minor) -> Option<Self> {
         Self::of_name(HISTORY.name_of(number, minor)?.strip_prefix(PREFIX)?)
     }
 
-    /// Returns the type of that name, as [`Self::name`] gives it.
+    /// Returns the type with this name, as [`Self::name`] returns it.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.name() == name)
     }
 
-    /// Returns the number of bytes of an element in memory of the host: at least one, also where a
-    /// device packs several into a byte.
+    /// Returns the number of bytes of an element in host memory: at least one, even if a device
+    /// packs several into a byte.
     #[must_use]
     pub const fn host_bytes(self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// Returns the number of bits of an element in memory of a device that packs: 1, 2 or 4 where
-    /// several lie in a byte, the first of them in its lowest bits. Six bits do not divide a byte,
-    /// and take all of one.
+    /// Returns the number of bits of an element in the memory of a device that packs: 1, 2 or 4 if
+    /// a byte holds several, the first of them in its lowest bits. Six bits do not divide a byte,
+    /// and take a whole one.
     #[must_use]
     pub const fn device_bits(self) -> usize {
         match self.bits() {
@@ -144,14 +142,14 @@ impl ElementType {
         }
     }
 
-    /// Returns `true` if a device that packs keeps several in a byte.
+    /// Returns `true` if a device that packs stores several elements in a byte.
     #[must_use]
     pub const fn is_packed(self) -> bool {
         self.device_bits() < 8
     }
 
-    /// Returns `true` if it has less than 8 bits: unless asked, a device may lay its elements out
-    /// otherwise than the host does.
+    /// Returns `true` if an element has less than 8 bits: unless asked for a layout, a device may
+    /// then store elements differently from the host.
     #[must_use]
     pub const fn may_be_packed(self) -> bool {
         self.bits() < 8

@@ -19,7 +19,7 @@ pub const fn functions() -> &'static [Function] {
     FUNCTIONS
 }
 
-/// Returns every struct of any minor, sorted by name, but for the table of functions
+/// Returns every struct of any minor, sorted by name, except the table of functions
 /// ([`functions`]).
 #[must_use]
 pub const fn structures() -> &'static [Struct] {
@@ -32,7 +32,7 @@ pub const fn enumerations() -> &'static [Enumeration] {
     ENUMERATIONS
 }
 
-/// Returns the function of that name in C.
+/// Returns the function with this name in C.
 #[must_use]
 pub const fn function(name: &str) -> Option<&'static Function> {
     let mut functions = FUNCTIONS;
@@ -45,7 +45,7 @@ pub const fn function(name: &str) -> Option<&'static Function> {
     None
 }
 
-/// Returns the struct of that name in C.
+/// Returns the struct with this name in C.
 #[must_use]
 pub const fn structure(name: &str) -> Option<&'static Struct> {
     let mut structs = STRUCTS;
@@ -58,7 +58,7 @@ pub const fn structure(name: &str) -> Option<&'static Struct> {
     None
 }
 
-/// Returns the enumeration of that name in C.
+/// Returns the enumeration with this name in C.
 #[must_use]
 pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     let mut enumerations = ENUMERATIONS;
@@ -71,8 +71,8 @@ pub const fn enumeration(name: &str) -> Option<&'static Enumeration> {
     None
 }
 
-/// Returns the sizes of the table of functions in that minor. A minor beyond the tables has those
-/// of the newest one in them.
+/// Returns the sizes of the table of functions in `minor`. A minor newer than the tables has the
+/// sizes of the newest known one.
 #[must_use]
 pub const fn table_size(minor: Minor) -> Option<StructSize> {
     let number = minor.or_newest().number();

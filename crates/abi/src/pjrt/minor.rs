@@ -1,22 +1,22 @@
-//! The number that rises with every change of the interface.
+//! The minor version, which increases with every change of the interface.
 
 use core::fmt;
 
-/// A version of the PJRT C API: the minor number, the major one being 0 in every revision.
+/// A version of the PJRT C API: the minor number. The major number is 0 in every revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minor(u32);
 
 impl Minor {
-    /// The first that said its number (June 2023).
+    /// The first version that declares its number (June 2023).
     pub const OLDEST: Self = Self(1);
-    /// The oldest that a host can call: before it functions moved to other slots. It is also the
-    /// oldest that upstream's own frameworks take.
+    /// The oldest version that a host can call: before it, functions moved to other slots. It is
+    /// also the oldest that upstream's own frameworks accept.
     pub const OLDEST_SUPPORTED: Self = Self(29);
-    /// From here on nothing has moved (one revision of 0.56 had 31 slots elsewhere).
+    /// The version since which nothing has moved (one revision of 0.56 had 31 slots elsewhere).
     pub const APPEND_ONLY: Self = Self(57);
-    /// The first whose extensions say their own size.
+    /// The first version whose extensions declare their size.
     pub const SIZED_EXTENSIONS: Self = Self(45);
-    /// The newest whose structs are known (October 2026).
+    /// The newest version whose structs are known (October 2026).
     pub const NEWEST: Self = Self(117);
 
     /// Creates the version 0.`number`.
@@ -25,32 +25,32 @@ impl Minor {
         Self(number)
     }
 
-    /// Returns the number behind the dot.
+    /// Returns the number after the dot.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns `true` if its structs are known: it is between [`Self::OLDEST`] and
+    /// Returns `true` if the structs of the version are known: it is between [`Self::OLDEST`] and
     /// [`Self::NEWEST`].
     #[must_use]
     pub const fn is_known(self) -> bool {
         Self::OLDEST.0 <= self.0 && self.0 <= Self::NEWEST.0
     }
 
-    /// Returns `true` if a host can call a plug-in of it.
+    /// Returns `true` if a host can call a plug-in of this version.
     #[must_use]
     pub const fn is_supported(self) -> bool {
         Self::OLDEST_SUPPORTED.0 <= self.0
     }
 
-    /// Returns itself, or the newest that is known, where it is newer.
+    /// Returns the version, capped at the newest known one.
     #[must_use]
     pub const fn or_newest(self) -> Self {
         if self.0 > Self::NEWEST.0 { Self::NEWEST } else { self }
     }
 
-    /// Returns the version of that text: `0.54`.
+    /// Parses a version such as `0.54`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("0.")?;

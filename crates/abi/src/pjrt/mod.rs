@@ -1,10 +1,10 @@
-//! The PJRT C API as it lies in memory, minor by minor.
+//! The memory layout of the PJRT C API, minor by minor.
 //!
-//! The interface has one symbol, `GetPjrtApi`, which hands out a table of functions. Its major
-//! number is 0 in every revision; a minor is one more function, field, value of an enumeration or
-//! extension. Each call takes one struct that says its own size, and a plug-in refuses a struct
+//! The interface has one symbol, `GetPjrtApi`, which returns a table of functions. Its major number
+//! is 0 in every revision; each minor adds a function, a field, a value of an enumeration or an
+//! extension. Each call takes one struct that declares its own size, and a plug-in refuses a struct
 //! shorter than the one it was built with. A host that calls a plug-in of another day must know the
-//! length of every struct on that day, and the slots of its table: this module has both.
+//! size of every struct on that day, and the slots of its table: this module has both.
 //!
 //! ```
 //! use serdes_abi::pjrt::{Minor, function, structure};
@@ -18,24 +18,24 @@
 //! ```
 //!
 //! The history was measured from every revision of the C header (`pjrt.json` beside this crate);
-//! `cargo xtask pjrt` makes `generated` of it. Rules that follow from it:
+//! `cargo xtask pjrt` generates `generated` from it. Rules that follow from it:
 //!
 //! * Below [`Minor::OLDEST_SUPPORTED`] slots moved: no table can be read by its minor alone.
-//! * From [`Minor::APPEND_ONLY`] on, no slot and no field has moved.
-//! * The macros that give a struct's size named its last field by hand, and were wrong at times:
-//!   what a build declares ([`StructSize::declared`]) is not always how long the struct is. A host
-//!   declares what a plug-in of that minor was built with, and hands over all of the memory.
-//! * Nothing is known of minors after [`Minor::NEWEST`]; so far a new field that is zero has meant
-//!   "as before". A struct handed to such a plug-in is followed by [`PADDING`] zero bytes.
+//! * Since [`Minor::APPEND_ONLY`], no slot and no field has moved.
+//! * The macros that give a struct's size name its last field by hand, and were wrong at times: the
+//!   declared size ([`StructSize::declared`]) is not always the real one. A host declares the size
+//!   that a plug-in of that minor was built with, and passes all of the memory.
+//! * Minors after [`Minor::NEWEST`] are unknown; so far a new field that is zero has meant "as
+//!   before". A struct passed to such a plug-in is followed by [`PADDING`] zero bytes.
 //!
-//! This folder must never know of a plug-in that runs: it has numbers and names.
+//! The module has numbers and names. It does not depend on running plug-ins.
 
-/// The attribute (an integer) by which a plug-in says that it takes arguments as short as
-/// frameworks have had them since that minor, and not only its own. Upstream's plug-ins have none.
+/// The attribute (an integer) by which a plug-in declares that it accepts arguments as short as
+/// those of frameworks since that minor, and not only its own. Upstream's plug-ins have none.
 pub const OLDEST_FRAMEWORK_ATTRIBUTE: &str = "serdes_oldest_framework_minor";
 
-/// The prefix of the symbol by which the file of such a plug-in says the same before it is loaded;
-/// the minor follows.
+/// The prefix of the symbol by which the file of such a plug-in declares the same before it is
+/// loaded; the minor follows.
 pub const OLDEST_FRAMEWORK_SYMBOL: &str = "serdes_oldest_framework_minor_";
 
 pub mod args;

@@ -1,5 +1,5 @@
-//! Successors that comments name, from either side: ``Use `name` `` at what is deprecated, and
-//! ``Replaces `name` `` at what takes its place.
+//! Successors named in comments, on either side: ``Use `name` `` at the deprecated item, and
+//! ``Replaces `name` `` at its successor.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use crate::diff::{
     successors::{MEMBER, Names, STRUCT},
 };
 
-/// A comment that names a successor, or what is replaced.
+/// A comment that names a successor, or a replaced item.
 #[derive(Debug)]
 pub(super) struct Claim {
     line: usize,
-    /// The struct that it describes; of a member of it, the member too.
+    /// The struct that the comment describes; for a member also the member.
     structure: String,
     member: Option<String>,
     says: Says,
@@ -27,7 +27,7 @@ enum Says {
 }
 
 impl Claim {
-    /// Returns the claims of the comment at a line about a member, or about a struct.
+    /// Returns the claims in the comment at a line, which describes a member or a struct.
     pub(super) fn find(
         remark: &str,
         deprecation: Option<Deprecation>,
@@ -49,8 +49,8 @@ impl Claim {
 /// A claim about a name that does not exist: the line, the text found, the text expected.
 type Trouble = (usize, String, &'static str);
 
-/// Gives the structs and their members the successors that comments name. Answers what is to be
-/// said of claims that fit nothing that is deprecated.
+/// Sets the successors of structs and members that comments name. Returns remarks on claims about
+/// items that are not deprecated.
 pub(super) fn apply(
     claims: &[Claim],
     functions: &HashSet<String>,

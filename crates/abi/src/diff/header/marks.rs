@@ -1,4 +1,4 @@
-//! A member of a struct beside its type: its signature, and what its comment says of it.
+//! The facts about a struct's member besides its type: its signature, and the marks in its comment.
 
 use super::tokens::Word;
 use crate::diff::{document::without_blanks, layout::Zero, outcome::Deprecation};
@@ -27,7 +27,7 @@ pub(super) fn function(words: &[Word]) -> Option<(String, String)> {
     Some((name.to_owned(), without_blanks(&signature)))
 }
 
-/// Returns the type of an argument: what it is called is no part of the signature.
+/// Returns the type of an argument; its name is not part of the signature.
 fn without_name(argument: &[Word]) -> &[Word] {
     const TYPES: [&str; 10] =
         ["void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "const"];
@@ -45,8 +45,8 @@ fn without_name(argument: &[Word]) -> &[Word] {
     }
 }
 
-/// Returns the type of an argument without what qualifies its own copy alone: `T* const` is called
-/// as `T*`.
+/// Returns the type of an argument without qualifiers of the argument's own copy: `T* const` is
+/// called like `T*`.
 fn without_qualifier(argument: &[Word]) -> &[Word] {
     const QUALIFIERS: [&str; 3] = ["const", "volatile", "restrict"];
     match argument.split_last() {
@@ -61,7 +61,7 @@ fn without_qualifier(argument: &[Word]) -> &[Word] {
     }
 }
 
-/// Words with blanks between them.
+/// Returns the words separated by blanks.
 pub(super) fn written(words: &[Word]) -> String {
     let written = words.iter().map(|word| match word {
         Word::Name(name) => name.clone(),
@@ -72,8 +72,8 @@ pub(super) fn written(words: &[Word]) -> String {
     written.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the text of comments that follow each other, in which a line is a sentence, and again as
-/// one that goes on over the lines.
+/// Returns the text of consecutive comments, once with a sentence per line, and once with sentences
+/// that continue across lines.
 pub(super) fn joined(comments: &[&str]) -> String {
     match comments {
         [] => String::new(),
@@ -102,7 +102,7 @@ fn sentences(remark: &str) -> impl Iterator<Item = &str> {
     remark.split(['.', ';']).map(|sentence| sentence.trim_start_matches(BEFORE_A_SENTENCE))
 }
 
-/// The characters that may stand between a sentence and its first word.
+/// The characters that may precede the first word of a sentence.
 const BEFORE_A_SENTENCE: [char; 6] = [' ', '/', '*', '@', '\\', '['];
 
 /// Returns the state of the deprecation that a comment declares.
@@ -122,7 +122,7 @@ pub(super) fn deprecation(remark: &str) -> Option<Deprecation> {
     states.max()
 }
 
-/// Words with which a deprecation is announced.
+/// Phrases that announce a deprecation.
 const ANNOUNCING: [&str; 4] =
     ["will be deprecated", "to be deprecated", "deprecated soon", "deprecating soon"];
 
@@ -138,7 +138,7 @@ pub(super) fn successor(remark: &str) -> Option<String> {
         .map(|quoted| quoted.name)
 }
 
-/// Returns the name whose successor the described member is, by its comment: ``Replaces `name`.``
+/// Returns the name that the described member replaces, by its comment: ``Replaces `name`.``
 pub(super) fn replaced(remark: &str) -> Option<String> {
     quoted_behind(remark, "replaces `")
         .find(|quoted| quoted.before.is_empty() && quoted.ends_sentence)
@@ -148,16 +148,16 @@ pub(super) fn replaced(remark: &str) -> Option<String> {
 /// A name in backquotes.
 struct Quoted {
     name: String,
-    /// The text of its sentence before it, in lower case.
+    /// The text before the name in its sentence, in lower case.
     before: String,
     ends_sentence: bool,
 }
 
-/// The number of bytes of a sentence that are looked at, so that comments of any length are read in
+/// The number of bytes of a sentence that are searched, so that long comments do not cost too much
 /// time.
 const LONGEST_SENTENCE: usize = 200;
 
-/// Returns the names in backquotes behind `words`, whose last character is the first quote.
+/// Returns the names in backquotes after `words`, whose last character is the opening quote.
 fn quoted_behind(remark: &str, words: &str) -> impl Iterator<Item = Quoted> {
     let lower = remark.to_ascii_lowercase();
     let places: Vec<usize> = lower.match_indices(words).map(|(at, _)| at).collect();

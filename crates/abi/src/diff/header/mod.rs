@@ -1,12 +1,12 @@
-//! Layouts as a C header declares them, laid out as compilers for LP64 do it that are not told to
-//! pack.
+//! Layouts that a C header declares, laid out like an LP64 compiler that is not told to pack.
 //!
-//! Read are structs, enumerations, names of types and the macros that give sizes and versions;
-//! functions and what other headers define are passed over. What zero means in a member is read
-//! from its comment: `NULL is no-op`, `0 is no-op`, or the marks `[no-op]`, `[optional]`, `[value]`
-//! and `[required]`. A comment that begins with "Deprecated" deprecates the member, or the struct that
-//! it stands before; "Deprecating soon" and "will be deprecated" announce that. `` Use `name` `` in it
-//! names the successor, and `` Replaces `name` `` at the successor what it is for.
+//! The parser reads structs, enumerations, names of types and the macros that give sizes and
+//! versions; it skips functions and does not read included headers. The meaning of zero in a member
+//! comes from its comment: `NULL is no-op`, `0 is no-op`, or the marks `[no-op]`, `[optional]`,
+//! `[value]` and `[required]`. A comment that begins with "Deprecated" deprecates the member, or
+//! the struct that follows it; "Deprecating soon" and "will be deprecated" announce a deprecation.
+//! `` Use `name` `` in such a comment names the successor, and `` Replaces `name` `` at the
+//! successor names the deprecated item.
 
 mod claims;
 #[cfg(test)]

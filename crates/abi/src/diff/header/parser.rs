@@ -1,4 +1,4 @@
-//! Reads declarations: structs, enumerations, and the names of types.
+//! Parses declarations: structs, enumerations, and the names of types.
 
 use std::{collections::HashSet, path::Path};
 
@@ -15,11 +15,11 @@ use crate::diff::{
     layout::{Field, LayoutDocument, Source, Structure},
 };
 
-/// Sizes from here on are no sizes of structs.
+/// Larger numbers cannot be sizes of structs.
 const TOO_LARGE: u64 = 1 << 32;
 
-/// Reads the layout that `text` declares. `definitions` are macros that are set before it,
-/// `NAME=NUMBER` with commas between.
+/// Parses the layout that `text` declares. `definitions` are macros that are defined before it, as
+/// `NAME=NUMBER` separated by commas.
 pub(in crate::diff) fn parse(
     text: &str,
     definitions: &str,
@@ -65,16 +65,16 @@ pub(in crate::diff) fn parse(
 /// A declaration that cannot be read: the line, the text found, the text expected.
 type Trouble = (usize, String, &'static str);
 
-/// A header while it is read.
+/// The state of the parser of a header.
 struct Header<'a> {
     tokens: &'a [Token],
     at: usize,
     types: Types,
     structs: Vec<Structure>,
-    /// Structs and the members at which they end, as macros at the top level say it.
+    /// Structs and the members at which they end, given by macros at the top level.
     ends: Vec<End>,
     claims: Vec<Claim>,
-    /// The functions that are declared beside the structs.
+    /// The functions that are declared outside the structs.
     functions: HashSet<String>,
     remarks: Vec<String>,
     /// The names of the structs, unions and enumerations so far.
@@ -82,7 +82,7 @@ struct Header<'a> {
     macros: &'a Macros,
 }
 
-/// A member of a struct, with what is said of it.
+/// A member of a struct, with its comment.
 struct Member {
     line: usize,
     field: Field,
@@ -121,9 +121,9 @@ impl<'a> Header<'a> {
         (last.map_or(1, |token| token.line), found.into(), expected)
     }
 
-    /// Reads everything.
+    /// Parses the whole header.
     fn read(&mut self) -> Result<(), Trouble> {
-        // The comment in front of a declaration: all lines of it.
+        // All lines of the comment before a declaration.
         let (mut remark, mut line) = (Vec::new(), 0);
         while let Some(token) = self.next() {
             match &token.word {
@@ -140,7 +140,7 @@ impl<'a> Header<'a> {
                     self.at -= 1;
                     self.declaration(false, &remark)?;
                 }
-                // Of `extern "C" {` the name and the text go, then the bracket.
+                // Skips the name and the text of `extern "C" {`; the bracket follows.
                 Word::Name(name) if name == "extern" && self.peek() == Some(&Word::Text) => {}
                 Word::Name(name) => {
                     self.note_end(name);
@@ -149,13 +149,13 @@ impl<'a> Header<'a> {
                 _ => {}
             }
             remark.clear();
-            // What stands behind a declaration on its line is not said of the next one.
+            // A comment after a declaration on the same line does not describe the next one.
             self.trailing();
         }
         Ok(())
     }
 
-    /// Returns the comments that follow the last word on its line, and go on under each other.
+    /// Returns the comments after the last word on its line, including those aligned below them.
     fn trailing(&mut self) -> Vec<&'a str> {
         let mut remarks = Vec::new();
         let last = self.tokens.get(self.at.saturating_sub(1)).map_or(0, |token| token.line);
@@ -171,7 +171,8 @@ impl<'a> Header<'a> {
         remarks
     }
 
-    /// A macro at the top level that names a struct and its last member, `TRAITS(TYPE, MEMBER)`.
+    /// Records a macro at the top level that names a struct and its last member,
+    /// `TRAITS(TYPE, MEMBER)`.
     fn note_end(&mut self, macro_name: &str) {
         if let Some([open, structure, comma, member, close, ..]) = self.tokens.get(self.at..)
             && open.word.is('(')
@@ -187,7 +188,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Passes over what is no type, and notes the function that it declares.
+    /// Skips a declaration that is not a type, and records the function that it declares.
     fn skip(&mut self, first: &str) {
         let (mut depth, mut name) = (0usize, Some(first));
         while let Some(token) = self.next() {
@@ -212,7 +213,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Returns a declaration of a type, behind `typedef` if there was one.
+    /// Parses the declaration of a type, after `typedef` if there was one.
     fn declaration(&mut self, is_typedef: bool, remark: &[&str]) -> Result<(), Trouble> {
         let begins = self.at;
         let what = self.next().and_then(|token| token.word.name()).unwrap_or_default();
@@ -241,7 +242,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// Returns the body of a struct, union or enumeration, and the name behind it.
+    /// Parses the body of a struct, union or enumeration, and the name after it.
     fn body(
         &mut self,
         what: &str,
@@ -294,7 +295,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// Returns the comments behind an opening bracket, if its line ends with them.
+    /// Returns the comments after an opening bracket, if they end its line.
     fn behind_bracket(&mut self) -> Vec<&'a str> {
         let begins = self.at;
         let remarks = self.trailing();
@@ -306,7 +307,7 @@ impl<'a> Header<'a> {
         remarks
     }
 
-    /// Returns the name of a type: its tag, where another one already has its name.
+    /// Returns the name of a type, or its tag if another type already has the name.
     fn unused_name(&mut self, name: String, tag: Option<&str>) -> Result<String, Trouble> {
         if !self.names.contains(&name) {
             self.names.insert(name.clone());
@@ -334,7 +335,7 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`;` behind a declaration"))
     }
 
-    /// Returns the names and numbers of an enumeration.
+    /// Parses the names and numbers of an enumeration.
     fn values(&mut self) -> Result<Vec<(String, i64)>, Trouble> {
         let (mut values, mut next) = (Vec::<(String, i64)>::new(), 0i64);
         let mut words = Vec::new();
@@ -372,7 +373,8 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`}` behind an enumeration"))
     }
 
-    /// Returns the members of a struct, each with its type; of a union, all at offset 0.
+    /// Parses the members of a struct, each with its type; the members of a union are all at offset
+    /// 0.
     fn members(&mut self, overlap: bool) -> Result<Vec<Member>, Trouble> {
         let (mut members, mut end) = (Vec::new(), 0u64);
         let (mut words, mut remark) = (Vec::new(), Vec::new());
@@ -381,7 +383,7 @@ impl<'a> Header<'a> {
                 Word::Comment(text) => remark.push(text.as_str()),
                 Word::Sign('}') => return Ok(members),
                 Word::Sign(';') => {
-                    // What stands behind it on its line is said of it.
+                    // A comment after the member on the same line describes it.
                     remark.extend(self.trailing());
                     let remark = joined(&std::mem::take(&mut remark));
                     let (mut field, found) = self.member(&words, &remark)?;
@@ -398,7 +400,7 @@ impl<'a> Header<'a> {
         Err(self.trouble("the end of the header", "`}` behind a struct"))
     }
 
-    /// Returns one member, at offset 0.
+    /// Parses one member, at offset 0.
     fn member(&self, words: &[Word], remark: &str) -> Result<(Field, Type), Trouble> {
         let expected =
             "a member of a type that the header declares, without bits, one a declaration";

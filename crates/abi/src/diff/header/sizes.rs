@@ -16,20 +16,20 @@ pub(super) struct End {
     pub(super) member: String,
 }
 
-/// The structs of a header while their declared sizes are set.
+/// The structs of a header, while their declared sizes are being set.
 struct Sizes<'a> {
     structs: &'a mut [Structure],
     by_name: HashMap<String, usize>,
-    /// Indexes by name in the form of macros: in capitals, without underscores.
+    /// Indexes by the name that macros use: in capitals, without underscores.
     by_macro: HashMap<String, usize>,
     remarks: Vec<String>,
 }
 
 /// Sets the declared size of each struct from its STRUCT_SIZE macro, or from a use of a macro at
-/// the top level. Returns remarks on macros that do not fit.
+/// the top level. Returns remarks on inconsistent macros.
 ///
 /// # Errors
-/// A macro that names a member which its struct does not have.
+/// If a macro names a member that its struct does not have.
 pub(super) fn set_declared_sizes(
     structs: &mut [Structure],
     macros: &Macros,
@@ -59,7 +59,7 @@ pub(super) fn set_declared_sizes(
             Some((name, structure, member))
         })
         .collect();
-    // Macros are applied in order: the one named after a struct comes last and decides.
+    // Macros are applied in order; the one named after a struct is applied last and decides.
     found.sort_by_key(|(name, ..)| (sizes.struct_of(name).is_some(), *name));
     for (name, structure, member) in found {
         sizes.apply(name, structure, member)?;
@@ -68,14 +68,14 @@ pub(super) fn set_declared_sizes(
 }
 
 impl Sizes<'_> {
-    /// Returns the index of the struct whose declared size the macro of that name is.
+    /// Returns the index of the struct whose declared size the named macro gives.
     fn struct_of(&self, name: &str) -> Option<usize> {
         let stem = name.strip_suffix("_STRUCT_SIZE").or_else(|| name.strip_suffix("_SIZE"))?;
         self.by_macro.get(&in_capitals(stem)).copied()
     }
 
-    /// End of a member of a struct, or of the struct without `member`, in bytes; `None` if there is
-    /// no such member.
+    /// Returns the end of a member, or of the struct if `member` is `None`, in bytes; `None` if
+    /// there is no such member.
     fn end_of(&self, at: usize, member: Option<&str>) -> Option<u64> {
         let found = self.structs.get(at)?;
         match member {
@@ -132,7 +132,7 @@ impl Sizes<'_> {
     }
 }
 
-/// Returns a name in the form of macros: `SPTIMERFNS` for `SP_TimerFns` and `SP_TIMER_FNS`.
+/// Returns a name in the form that macros use: `SPTIMERFNS` for `SP_TimerFns` and `SP_TIMER_FNS`.
 fn in_capitals(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }

@@ -1,9 +1,7 @@
-//! The words of a C header: what is left of it after its conditions, and the numbers that it
-//! defines.
+//! The tokenizer and preprocessor of C headers: words, conditions, and macros with numbers.
 //!
 //! The preprocessor supports the parts that headers of a C API use: `#define` of numbers and names,
-//! and conditions over them. `#include` is passed over, so that what other headers define is not
-//! known here.
+//! and conditions over them. It ignores `#include`, so definitions in other headers are unknown.
 
 use std::collections::HashMap;
 
@@ -11,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) line: usize,
-    /// The number of bytes of its line before it.
+    /// The number of bytes before the word on its line.
     pub(super) column: usize,
     pub(super) word: Word,
 }
@@ -23,21 +21,21 @@ pub(super) enum Word {
     Name(String),
     /// A number.
     Number(i64),
-    /// A text in quotes.
+    /// A string literal.
     Text,
-    /// A sign.
+    /// A punctuation character.
     Sign(char),
-    /// A comment, without its marks.
+    /// A comment, without its delimiters.
     Comment(String),
 }
 
 impl Word {
-    /// Returns `true` if it is this sign.
+    /// Returns `true` if the word is this punctuation character.
     pub(super) fn is(&self, sign: char) -> bool {
         *self == Self::Sign(sign)
     }
 
-    /// Returns the name, if it is one.
+    /// Returns the name, if the word is one.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
@@ -52,14 +50,14 @@ pub(super) type Macros = HashMap<String, Macro>;
 /// The replacement of a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Macro {
-    /// These words, wherever its name stands.
+    /// The words that replace the name of the macro.
     Words(Vec<Word>),
-    /// Something that depends on arguments.
+    /// A macro with arguments.
     Function,
 }
 
 impl Macro {
-    /// Returns the words that it stands for by itself.
+    /// Returns the replacement of a macro without arguments.
     pub(super) fn words(&self) -> Option<&[Word]> {
         match self {
             Self::Words(words) => Some(words),
@@ -68,17 +66,17 @@ impl Macro {
     }
 }
 
-/// The greatest number of conditions that may be open at a time.
+/// The maximum number of nested conditions.
 const MOST_CONDITIONS: usize = 256;
 
-/// The greatest depth of macros that stand for macros.
+/// The maximum depth of macros that expand to macros.
 const DEEPEST: usize = 16;
 
-/// Returns the words of `text` that are not conditioned away, given macros that are defined before;
-/// the rest of the macros is added to these. Fails with the line and what is wrong there.
+/// Returns the words of `text` that its conditions keep. `macros` has the macros defined before it,
+/// and receives those that it defines. The error has the line and the problem.
 pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usize, String)> {
     let mut found = Vec::new();
-    // For each open condition: whether its lines count, and whether one branch of it did.
+    // For each open condition: true if its lines count, and true if one of its branches did.
     let mut conditions: Vec<(bool, bool)> = Vec::new();
     let mut rest = text;
     let (mut line, mut line_start) = (1, 0);
@@ -112,7 +110,7 @@ pub(super) fn tokens(text: &str, macros: &mut Macros) -> Result<Vec<Token>, (usi
     if conditions.is_empty() { Ok(found) } else { Err((line, "a condition without #endif".into())) }
 }
 
-/// Returns the word at the beginning of a text, if that is no blank, and what comes behind it.
+/// Returns the word at the start of a text, unless that is a blank, and the rest of the text.
 fn next_word(text: &str) -> (Option<Word>, &str) {
     if let Some(comment) = text.strip_prefix("/*") {
         let (comment, behind) = comment.split_once("*/").unwrap_or((comment, ""));
@@ -135,7 +133,7 @@ fn next_word(text: &str) -> (Option<Word>, &str) {
     (word, behind_character(text))
 }
 
-/// Returns the rest behind a text in such quotes, which begins with one.
+/// Returns the text after a literal in such quotes, with which `text` begins.
 fn behind_text(text: &str, quote: char) -> &str {
     let (mut rest, mut escaped) = (behind_character(text), false);
     while let Some(character) = rest.chars().next() {
@@ -154,7 +152,7 @@ fn behind_character(text: &str) -> &str {
     characters.as_str()
 }
 
-/// Returns a comment without the stars in front of its lines.
+/// Returns a comment without the stars at the start of its lines.
 fn comment_word(text: &str) -> Word {
     let lines =
         text.lines().map(|line| line.trim().trim_start_matches(['*', '/', '<', '!']).trim());
@@ -174,8 +172,8 @@ fn name_or_number(text: &str) -> Word {
     }
 }
 
-/// Returns a directive with the lines that it goes on over joined, how many line ends it has, and
-/// what comes behind it.
+/// Returns a directive with its continuation lines joined, the number of line ends in it, and the
+/// rest of the text.
 fn logical_line(text: &str) -> (String, usize, &str) {
     let (mut line, mut ends, mut rest) = (String::new(), 0, text);
     while !rest.is_empty() {
@@ -203,7 +201,7 @@ fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// Returns a macro as `#define` gives it: its name, and what it stands for.
+/// Returns the name and the replacement of a `#define`.
 fn definition(text: &str) -> Option<(String, Macro)> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -271,7 +269,7 @@ fn apply(
     Ok(())
 }
 
-/// Returns the number that a macro stands for, through other macros.
+/// Returns the numeric value of a macro, through other macros.
 pub(super) fn number_of(name: &str, macros: &Macros) -> Option<i64> {
     let mut name = name;
     for _ in 0..DEEPEST {
@@ -289,7 +287,7 @@ pub(super) fn number_of(name: &str, macros: &Macros) -> Option<i64> {
 /// A comparison of two numbers.
 type Compare = fn(&i64, &i64) -> bool;
 
-/// The condition of an `#if`, read from left to right.
+/// The expression of an `#if`, evaluated from left to right.
 struct Condition<'a> {
     words: &'a [Word],
     macros: &'a Macros,
@@ -386,7 +384,7 @@ impl<'a> Condition<'a> {
                 }
                 Ok(i64::from(name.name().is_some_and(|name| self.macros.contains_key(name))))
             }
-            // As in C, a name without a definition is 0.
+            // As in C, an undefined name is 0.
             Word::Name(name) => Ok(number_of(name, self.macros).unwrap_or_default()),
             _ => Err("a condition in which a value is missing".to_owned()),
         }

@@ -1,4 +1,4 @@
-//! The sizes of types, by the words that name them.
+//! The sizes of types, by name.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ pub(super) struct Type {
 
 pub(super) const POINTER: Type = Type { size: 8, alignment: 8 };
 
-/// The greatest number of words of a type, those of macros among them.
+/// The maximum number of words in a type, including those of macros.
 const MOST_WORDS: usize = 256;
 
-/// The types that are known by a name of one word.
+/// The types with a name of one word.
 #[derive(Debug)]
 pub(super) struct Types(HashMap<String, Type>);
 
 impl Types {
-    /// Returns the types of C and its standard headers, for LP64, and TensorFlow's.
+    /// Returns the types of C and its standard headers for LP64, and those of TensorFlow.
     pub(super) fn known() -> Self {
         let types = [
-            // TF_Bool is TensorFlow's, in a header that the one of the executor includes.
+            // TF_Bool comes from a header that TensorFlow's header of the executor includes.
             ("char bool _Bool int8_t uint8_t TF_Bool", 1),
             ("int16_t uint16_t", 2),
             ("float int32_t uint32_t", 4),
@@ -40,7 +40,7 @@ impl Types {
         self.0.insert(name, found);
     }
 
-    /// Returns the size and the alignment of a type, by its words.
+    /// Returns the size and the alignment of the type that the words name.
     pub(super) fn resolve(&self, words: &[Word], macros: &Macros) -> Option<Type> {
         let words = self.expanded(words, macros)?;
         if words.iter().any(|word| word.is('*')) {
@@ -62,8 +62,7 @@ impl Types {
         Some(Type { size, alignment: size })
     }
 
-    /// Returns the words of a type with macros replaced by what they stand for, if that comes to an
-    /// end.
+    /// Returns the words of a type with all macros expanded, unless the expansion does not end.
     fn expanded<'a>(&self, words: &'a [Word], macros: &'a Macros) -> Option<Vec<&'a Word>> {
         let mut pending: Vec<&Word> = words.iter().rev().collect();
         let mut expanded = Vec::new();

@@ -1,4 +1,4 @@
-//! Arguments of what serves every other call: errors, events, contexts, and the plug-in itself.
+//! Arguments of the general calls: errors, events, contexts, and the plug-in itself.
 
 use core::ffi::{c_char, c_int, c_void};
 

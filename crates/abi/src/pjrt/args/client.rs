@@ -1,4 +1,4 @@
-//! Arguments of calls about a client, and of those that make buffers in it at once.
+//! Arguments of calls about a client, including those that create buffers directly.
 
 use core::ffi::{c_char, c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! The macros that make the types: handles, structs that are compared with the history, and
+//! The macros that define the types: handles, structs that are compared with the history, and
 //! arguments of calls.
 
 macro_rules! handles {
@@ -14,7 +14,8 @@ macro_rules! handles {
     };
 }
 
-/// `STRUCT of FUNCTION { field: type, … }`, without the two fields that each begins with.
+/// The form is `STRUCT of FUNCTION { field: type, … }`, without the two fields with which each
+/// struct begins.
 macro_rules! arguments {
     ($($name:ident of $function:literal { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {
         $(
@@ -22,7 +23,7 @@ macro_rules! arguments {
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// The length of the struct that the caller declares, in bytes.
+                /// The size of the struct that the caller declares, in bytes.
                 pub struct_size: usize,
                 /// NULL, or a chain of extensions.
                 pub extension_start: *mut c_void,
@@ -35,8 +36,8 @@ macro_rules! arguments {
 
             described!($name { $($field: $type,)* });
 
-            // SAFETY: the layout is compared with the history by `described`; every field is a
-            // number or a pointer, for which all bytes are values.
+            // SAFETY: `described` compares the layout with the history; every field is a number or
+            // a pointer, for which all bytes are values.
             unsafe impl Arguments for $name {
                 const FUNCTION: &'static &'static str = &$function;
                 const STRUCT: &'static crate::pjrt::Struct = $name::HISTORY;
@@ -51,11 +52,11 @@ macro_rules! arguments {
     };
 }
 
-/// Compares a `repr(C)` type with the newest layout of its struct, and gives it `HISTORY`.
+/// Compares a `repr(C)` type with the newest layout of its struct, and defines its `HISTORY`.
 macro_rules! described {
     ($name:ident { $($field:ident: $type:ty,)* }) => {
         impl $name {
-            /// The struct in each minor.
+            /// The layout of the struct in each minor.
             pub const HISTORY: &'static crate::pjrt::Struct = match crate::pjrt::structure(stringify!($name)) {
                 Some(history) => history,
                 None => panic!("the history has no such struct"),

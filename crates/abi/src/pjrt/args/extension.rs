@@ -1,24 +1,24 @@
-//! Functions of extensions, and the macro that makes their arguments: as they are in 0.114
-//! to 0.117, the only minors in which an extension's structs were measured.
+//! Functions of extensions, and the macro that defines their arguments, as in 0.114 to 0.117, the
+//! only minors in which the structs of extensions were measured.
 
-/// A function of an extension, and the struct that it takes.
+/// The argument struct of an extension's function.
 ///
 /// # Safety
 /// The type is `repr(C)` and begins with its size as `usize`; any bytes are a value of it.
 pub unsafe trait ExtensionArguments: Copy {
-    /// The function, by its name in C.
+    /// The name of the function in C.
     const FUNCTION: &'static &'static str;
-    /// The number of its extension.
+    /// The number of the extension.
     const EXTENSION: i32;
-    /// The offset of its pointer in the extension, in bytes.
+    /// The offset of the function's pointer in the extension, in bytes.
     const OFFSET: usize;
 
-    /// Creates a struct without values: its size, and zero.
+    /// Creates a struct with its size set and everything else zero.
     fn new() -> Self;
 }
 
-/// `STRUCT of FUNCTION at OFFSET, SIZE { field: type, … }`, without the two fields that each begins
-/// with.
+/// The form is `STRUCT of FUNCTION at OFFSET, SIZE { field: type, … }`, without the two fields with
+/// which each struct begins.
 macro_rules! extension_arguments {
     ($extension:literal: $($name:ident of $function:literal at $offset:literal, $size:literal { $($field:ident: $type:ty,)* })*) => {
         $(
@@ -26,7 +26,7 @@ macro_rules! extension_arguments {
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// The length of the struct that the caller declares, in bytes.
+                /// The size of the struct that the caller declares, in bytes.
                 pub struct_size: usize,
                 /// NULL, or a chain of extensions.
                 pub extension_start: *mut c_void,
@@ -39,8 +39,8 @@ macro_rules! extension_arguments {
             #[cfg(target_pointer_width = "64")]
             const _: () = assert!(size_of::<$name>() == $size && align_of::<$name>() == 8);
 
-            // SAFETY: `repr(C)` and the two first fields are above; every field is a number or a
-            // pointer, for which all bytes are values.
+            // SAFETY: the type is `repr(C)` and begins with the two fields above; every field is a
+            // number or a pointer, for which all bytes are values.
             unsafe impl ExtensionArguments for $name {
                 const FUNCTION: &'static &'static str = &$function;
                 const EXTENSION: i32 = $extension;

@@ -1,5 +1,5 @@
-//! Arguments of the FFI extension (number 5), by which a host registers functions with a plug-in
-//! that programs call by name.
+//! Arguments of the FFI extension (number 5), through which a host registers functions with a
+//! plug-in for programs to call by name.
 
 use core::{
     ffi::{c_char, c_int, c_void},
@@ -34,8 +34,8 @@ const _: () = {
     assert!(core::mem::offset_of!(PJRT_FFI_Register_Handler_Args, traits) == 48);
 };
 
-// SAFETY: `repr(C)` and it begins with its size; every field is a number or a pointer, for which
-// all bytes are values.
+// SAFETY: the type is `repr(C)` and begins with its size; every field is a number or a pointer, for
+// which all bytes are values.
 unsafe impl ExtensionArguments for PJRT_FFI_Register_Handler_Args {
     const FUNCTION: &'static &'static str = &"PJRT_FFI_Register_Handler";
     const EXTENSION: i32 = 5;

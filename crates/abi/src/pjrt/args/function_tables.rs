@@ -1,29 +1,29 @@
-//! The tables of functions with which memories (since 0.105) and errors (since 0.107) begin, so
-//! that they can be used without the table of the plug-in.
+//! The tables of functions at the start of a memory (since 0.105) and of an error (since 0.107),
+//! which make them usable without the table of the plug-in.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use super::*;
 
-/// The functions of a memory by itself: a framework keeps data of its own there, by the address of
-/// a key.
+/// The functions of a memory, through which a framework stores its own data there, by the address
+/// of a key.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Memory_FunctionTable {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// NULL, or a chain of extensions.
     pub extension_start: *mut c_void,
-    /// The length of the public part of a memory, in bytes.
+    /// The size of the public part of a memory, in bytes.
     pub instance_struct_size: usize,
-    /// The data that was kept by that key, or NULL.
+    /// Returns the data stored for the key, or NULL.
     pub get_user_data:
         Option<unsafe extern "C" fn(memory: *mut PJRT_Memory, key: *const c_void) -> *mut c_void>,
-    /// Keeps data, which is handed over, with what destroys it; NULL takes away what was there.
+    /// Stores data and takes ownership of it, together with its destructor; NULL removes the data.
     pub set_user_data: Option<PJRT_Memory_SetUserData>,
 }
 
-/// Keeps data of a framework's by a key.
+/// Stores data of a framework by a key.
 pub type PJRT_Memory_SetUserData = unsafe extern "C" fn(
     memory: *mut PJRT_Memory,
     key: *const c_void,
@@ -39,27 +39,27 @@ described!(PJRT_Memory_FunctionTable {
     set_user_data: Option<PJRT_Memory_SetUserData>,
 });
 
-/// The functions of an error by itself.
+/// The functions of an error.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Error_FunctionTable {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
-    /// The length of an error, in bytes.
+    /// The size of an error, in bytes.
     pub instance_size: usize,
     /// NULL, or a chain of extensions.
     pub extension_start: *mut c_void,
     /// Destroys the error.
     pub destroy: Option<unsafe extern "C" fn(error: *mut PJRT_Error)>,
-    /// Its words, which are the error's.
+    /// Returns the message, which the error owns.
     pub message: Option<PJRT_Error_Words>,
-    /// Its code.
+    /// Returns the code of the error.
     pub get_code: Option<unsafe extern "C" fn(error: *const PJRT_Error) -> c_int>,
-    /// Visits each of its payloads.
+    /// Visits each payload of the error.
     pub for_each_payload: Option<PJRT_Error_Payloads>,
 }
 
-/// Gives the words of an error, and their length in bytes.
+/// Returns the message of an error, and its length in bytes.
 pub type PJRT_Error_Words = unsafe extern "C" fn(
     error: *const PJRT_Error,
     message: *mut *const c_char,

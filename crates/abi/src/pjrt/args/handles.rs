@@ -1,13 +1,13 @@
-//! Opaque types of a plug-in, and the call that each struct belongs to.
+//! Opaque types of a plug-in, and the trait that links a struct of arguments to its call.
 
 use crate::pjrt::layout::Struct;
 
 handles! {
     /// An error; the receiver destroys it.
     PJRT_Error;
-    /// Something that will be done.
+    /// An asynchronous operation's completion.
     PJRT_Event;
-    /// A client: the devices of a plug-in, and what lives on them.
+    /// A client: the devices of a plug-in and the objects on them.
     PJRT_Client;
     /// A device of a client, which owns it.
     PJRT_Device;
@@ -17,15 +17,15 @@ handles! {
     PJRT_Memory;
     /// An array in a memory.
     PJRT_Buffer;
-    /// Takes the data of some buffers in pieces.
+    /// A transfer manager, which receives the data of some buffers in pieces.
     PJRT_AsyncHostToDeviceTransferManager;
-    /// A program that was compiled.
+    /// A compiled program.
     PJRT_Executable;
-    /// A compiled program on devices, to be run.
+    /// A compiled program that is ready to run on devices.
     PJRT_LoadedExecutable;
     /// The context of a run of a program.
     PJRT_ExecuteContext;
-    /// Devices and how they are connected, without a client.
+    /// The devices of a topology and their connections, without a client.
     PJRT_TopologyDescription;
     /// The owner of a topology's bytes.
     PJRT_SerializedTopology;
@@ -37,25 +37,25 @@ handles! {
     PJRT_DeviceAssignmentSerialized;
     /// The owner of a device's attributes.
     PJRT_Device_Attributes;
-    /// Takes what a running program receives from the host.
+    /// A stream through which a running program receives data from the host.
     PJRT_CopyToDeviceStream;
-    /// A mark in what a device does, for tools that watch it.
+    /// A mark in a device's work, for tools that observe it.
     PJRT_AsyncTrackingEvent;
     /// The function that resolves an alias to its buffer.
     PJRT_FulfillAliasBufferCallback;
 }
 
-/// The call that a struct of arguments belongs to.
+/// The arguments of a call.
 ///
 /// # Safety
 /// The type is `repr(C)`, has the layout of [`Self::STRUCT`] in the newest minor, and begins with
-/// its size as `usize`; any bytes are a value of it.
+/// its size as `usize`; any bytes are a valid value.
 pub unsafe trait Arguments: Copy {
-    /// The function, by its name in C.
+    /// The name of the function in C.
     const FUNCTION: &'static &'static str;
-    /// The struct's history.
+    /// The history of the struct.
     const STRUCT: &'static Struct;
 
-    /// Creates a struct without values: the newest size, and zero.
+    /// Creates a struct with the newest size, and everything else zero.
     fn new() -> Self;
 }

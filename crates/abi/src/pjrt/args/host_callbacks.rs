@@ -1,4 +1,4 @@
-//! Callbacks of a running program on the host: to send to it, and to receive from it.
+//! Callbacks on the host for a running program: for its sends and for its receives.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -10,11 +10,11 @@ use super::*;
 pub struct PJRT_Chunk {
     /// The data.
     pub data: *mut c_void,
-    /// Its length in bytes.
+    /// The size of the data in bytes.
     pub size: usize,
-    /// Frees it.
+    /// Frees the data.
     pub deleter: Option<unsafe extern "C" fn(data: *mut c_void, deleter_arg: *mut c_void)>,
-    /// The second argument of the deleter, besides the data.
+    /// The second argument of the deleter, after the data.
     pub deleter_arg: *mut c_void,
 }
 
@@ -25,15 +25,15 @@ described!(PJRT_Chunk {
     deleter_arg: *mut c_void,
 });
 
-/// Makes an error of the plug-in's out of a code and a message, for a callback to answer.
+/// Creates an error of the plug-in from a code and a message, for a callback to return.
 pub type PJRT_CallbackError = unsafe extern "C" fn(
     code: c_int,
     message: *const c_char,
     message_size: usize,
 ) -> *mut PJRT_Error;
 
-/// The callback for each piece that a program sends: the piece, which is handed over, the length of
-/// everything, and whether it is the last.
+/// The callback for each piece that a program sends. It gets ownership of the piece, the total
+/// size, and a flag for the last piece.
 pub type PJRT_SendCallback = unsafe extern "C" fn(
     chunk: *mut PJRT_Chunk,
     callback_error: *mut Option<PJRT_CallbackError>,
@@ -42,11 +42,11 @@ pub type PJRT_SendCallback = unsafe extern "C" fn(
     user_arg: *mut c_void,
 ) -> *mut PJRT_Error;
 
-/// The callback for a program that receives: it gets a stream, which is handed over.
+/// The callback for a program that receives. It gets ownership of a stream.
 pub type PJRT_RecvCallback =
     unsafe extern "C" fn(stream: *mut PJRT_CopyToDeviceStream, user_arg: *mut c_void);
 
-/// The callback of one channel of a program that sends. It stands in arrays.
+/// The callback of one channel on which a program sends; an element of arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_SendCallbackInfo {
@@ -64,7 +64,7 @@ described!(PJRT_SendCallbackInfo {
     send_callback: Option<PJRT_SendCallback>,
 });
 
-/// The callback of one channel of a program that receives. It stands in arrays.
+/// The callback of one channel on which a program receives; an element of arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_RecvCallbackInfo {

@@ -1,4 +1,4 @@
-//! The extension that tells how arrays lie on devices (number 4), and the arguments of its
+//! The extension that returns the layouts of arrays on devices (number 4), and the arguments of its
 //! functions.
 
 use core::ffi::{c_char, c_int, c_void};

@@ -1,9 +1,8 @@
-//! The structs of every call of the newest table, as `repr(C)` types in the newest layout.
+//! The argument structs of every call of the newest table, as `repr(C)` types in the newest layout.
 //!
 //! Each begins with its size and a pointer to extensions, which the constructor sets to the newest
-//! size and to NULL; everything else is zero. That every field lies where the history says is
-//! checked when this crate is compiled. A pointer to a struct that has no type here is a pointer to
-//! nothing in particular.
+//! size and to NULL; all other fields are zero. The offsets of all fields are checked against the
+//! history at compile time. A pointer to a struct that has no type here is an untyped pointer.
 
 #[macro_use]
 mod define;

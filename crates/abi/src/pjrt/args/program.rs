@@ -1,4 +1,4 @@
-//! Arguments of compiling, of executables, and of running them.
+//! Arguments of calls that compile programs, and that inspect and run executables.
 
 use core::ffi::{c_char, c_int, c_void};
 

@@ -1,5 +1,5 @@
-//! The extension that tells how the arrays of a program are divided over devices (number 19), and
-//! the arguments of its functions.
+//! The extension that returns the shardings of a program's arrays (number 19), and the arguments of
+//! its functions.
 
 use core::ffi::{c_char, c_void};
 

@@ -1,4 +1,4 @@
-//! Structs that stand in arguments, and the types of what is called back.
+//! Structs inside arguments, and the types of callbacks.
 
 use core::{
     ffi::{c_char, c_int, c_void},
@@ -7,23 +7,23 @@ use core::{
 
 use super::*;
 
-/// A value with a name: an option of a client, an attribute of a plug-in. It stands in arrays.
+/// A named value: an option of a client, or an attribute of a plug-in; an element of arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_NamedValue {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
     /// The name, not terminated.
     pub name: *const c_char,
-    /// Its length in bytes.
+    /// The length of the name in bytes.
     pub name_size: usize,
     /// The type of the value (`PJRT_NamedValue_Type`).
     pub r#type: c_int,
-    /// The value, or a pointer to it: eight bytes that `type` says how to read.
+    /// The value, or a pointer to it: eight bytes whose meaning `type` determines.
     pub value: u64,
-    /// The number of values; 1 but for texts and lists.
+    /// The number of values; 1 except for texts and lists.
     pub value_size: usize,
 }
 
@@ -37,7 +37,7 @@ described!(PJRT_NamedValue {
     value_size: usize,
 });
 
-/// The shape of a buffer that is to be made. It stands in arrays.
+/// The shape of a buffer to create; an element of arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_ShapeSpec {
@@ -65,17 +65,17 @@ described!(PJRT_ShapeSpec {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Program {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
-    /// The program; where it is asked for, memory for it, or NULL to learn its length.
+    /// The program; for output, memory for it, or NULL to query its size.
     pub code: *mut c_char,
-    /// Its length in bytes.
+    /// The size of the program in bytes.
     pub code_size: usize,
-    /// Its format, such as `mlir`.
+    /// The format of the program, such as `mlir`.
     pub format: *const c_char,
-    /// The length of that name in bytes.
+    /// The length of the format's name in bytes.
     pub format_size: usize,
 }
 
@@ -88,7 +88,7 @@ described!(PJRT_Program {
     format_size: usize,
 });
 
-/// The options of a run of a program.
+/// The options of a program's execution.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_ExecuteOptions {
@@ -104,27 +104,27 @@ pub struct PJRT_ExecuteOptions {
     pub num_send_ops: usize,
     /// The number of callbacks for each device.
     pub num_recv_ops: usize,
-    /// The same for all devices of one launch, another for each launch.
+    /// The launch: the same number on all devices of one launch, and a new one for each launch.
     pub launch_id: c_int,
-    /// The arguments that are kept although the program may take them.
+    /// The arguments that are kept although the program may donate them.
     pub non_donatable_input_indices: *const i64,
     /// The number of elements.
     pub num_non_donatable_input_indices: usize,
     /// The context of the run, or NULL.
     pub context: *mut PJRT_ExecuteContext,
-    /// The place of the call in the source, terminated by zero, or NULL.
+    /// The source location of the call, NUL-terminated, or NULL.
     pub call_location: *const c_char,
     /// The number of processes listed.
     pub num_tasks: usize,
-    /// Their numbers.
+    /// The numbers of the processes.
     pub task_ids: *mut c_int,
     /// The incarnation of each process.
     pub incarnation_ids: *mut i64,
-    /// NULL, or how several slices work together.
+    /// The configuration of several slices that work together, or NULL.
     pub multi_slice_config: *mut c_void,
     /// Nonzero if callbacks see arrays in row-major order.
     pub use_major_to_minor_data_layout_for_callbacks: u8,
-    /// The callbacks for values inside of the program.
+    /// The callbacks for values inside the program.
     pub hlo_output_callbacks: *mut c_void,
     /// The number of elements.
     pub num_hlo_output_callbacks: usize,
@@ -157,7 +157,8 @@ described!(PJRT_ExecuteOptions {
     num_custom_options: usize,
 });
 
-/// The logical place of a device in a program that runs on several. It stands in arrays.
+/// The logical position of a device in a program that runs on several devices; an element of
+/// arrays.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_LogicalDeviceIds {
@@ -174,15 +175,15 @@ const _: () = assert!(size_of::<PJRT_LogicalDeviceIds>() == 8);
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// The `callback_data` that the call returned.
     pub callback_data: *mut c_void,
-    /// 0, or why there will be no memory.
+    /// 0, or the code of the error because of which there will be no memory.
     pub error_code: c_int,
-    /// In words.
+    /// The message of the error.
     pub error_message: *const c_char,
-    /// Their length in bytes.
+    /// The length of the message in bytes.
     pub error_message_size: usize,
     /// The memory.
     pub dst: *mut c_void,
@@ -201,15 +202,15 @@ described!(PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_DonateWithControlDependency_Callback_Args {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// The `callback_data` that the call returned.
     pub callback_data: *mut c_void,
-    /// 0, or why it failed.
+    /// 0, or the code of the error.
     pub error_code: c_int,
-    /// In words.
+    /// The message of the error.
     pub error_message: *const c_char,
-    /// Their length in bytes.
+    /// The length of the message in bytes.
     pub error_message_size: usize,
 }
 
@@ -221,7 +222,7 @@ described!(PJRT_Buffer_DonateWithControlDependency_Callback_Args {
     error_message_size: usize,
 });
 
-/// A layout of an array, in tiles or by strides; here only the first kind.
+/// A layout of an array, in tiles or by strides; only the first kind is supported here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_MemoryLayout {
@@ -242,11 +243,11 @@ described!(PJRT_Buffer_MemoryLayout {
     r#type: c_int,
 });
 
-/// A layout by the order of dimensions, and tiles.
+/// A layout given by an order of dimensions, and tiles.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PJRT_Buffer_MemoryLayout_Tiled {
-    /// Its own size, in bytes.
+    /// The size of the struct, in bytes.
     pub struct_size: usize,
     /// NULL.
     pub extension_start: *mut c_void,
@@ -273,9 +274,9 @@ described!(PJRT_Buffer_MemoryLayout_Tiled {
 });
 
 impl PJRT_Buffer_MemoryLayout {
-    /// Returns the layout without tiles in which the dimensions have that order.
+    /// Creates the layout with this order of dimensions and without tiles.
     ///
-    /// It points to the order, and is good as long as that is.
+    /// It points to `minor_to_major`, and must not outlive it.
     #[must_use]
     pub const fn of_order(minor_to_major: &[i64]) -> Self {
         Self {
@@ -295,11 +296,11 @@ impl PJRT_Buffer_MemoryLayout {
     }
 }
 
-/// The callback of an event that is ready: it gets an error, which is handed over, or NULL.
+/// The callback of an event that is ready. It gets ownership of an error, or NULL.
 pub type PJRT_Event_OnReadyCallback =
     unsafe extern "C" fn(error: *mut PJRT_Error, user_arg: *mut c_void);
 
-/// The visitor of the payloads of an error: it gets key and value, which live for the call.
+/// The visitor of an error's payloads. It gets a key and a value, which are valid during the call.
 pub type PJRT_Error_PayloadVisitor = unsafe extern "C" fn(
     key: *const c_char,
     key_size: usize,
@@ -308,5 +309,5 @@ pub type PJRT_Error_PayloadVisitor = unsafe extern "C" fn(
     user_arg: *mut c_void,
 );
 
-/// The function that frees something that a call handed over.
+/// The function that frees an object returned by a call.
 pub type Deleter<T> = Option<unsafe extern "C" fn(*mut T)>;

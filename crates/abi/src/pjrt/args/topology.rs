@@ -1,4 +1,4 @@
-//! Arguments of calls about a topology: devices without a client.
+//! Arguments of calls about a topology, which has devices without a client.
 
 use core::ffi::{c_char, c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! Arguments of transfers in pieces, and of memory of the host that devices reach by themselves.
+//! Arguments of transfers in pieces, and of calls about host memory that devices access directly.
 
 use core::ffi::{c_char, c_int, c_void};
 
