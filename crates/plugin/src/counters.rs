@@ -1,8 +1,8 @@
-//! Counts of what a host created and destroyed, so that a leak can be seen from outside.
+//! Counts the objects that a host created and destroyed, so that leaks are visible from outside.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One kind of thing.
+/// The counts of one kind of object.
 #[derive(Debug, Default)]
 pub struct Counter {
     created: AtomicU64,
@@ -41,7 +41,7 @@ impl Counter {
 /// Counters of the objects that a host created and destroyed through one registration of a plug-in.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Platforms: one a registration.
+    /// Platforms: one per registration.
     pub platforms: Counter,
     /// Devices.
     pub devices: Counter,
@@ -51,7 +51,7 @@ pub struct Counters {
     pub stream_executors: Counter,
     /// Tables of timer functions.
     pub timer_functions: Counter,
-    /// Allocators of RFC #257, of both sorts.
+    /// Allocators of RFC #257, of both kinds.
     pub allocators: Counter,
     /// Streams.
     pub streams: Counter,
@@ -65,12 +65,12 @@ pub struct Counters {
     pub host_memory: Counter,
     /// Pieces of unified memory.
     pub unified_memory: Counter,
-    /// Functions of the host: accepted (created) and run (destroyed).
+    /// Host functions: accepted (created) and run (destroyed).
     pub host_callbacks: Counter,
 }
 
 impl Counters {
-    /// Returns the kinds by name.
+    /// Returns the counters with their names.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
         [
             ("platforms", &self.platforms),
@@ -90,7 +90,8 @@ impl Counters {
         .into_iter()
     }
 
-    /// Names and numbers of what is alive; empty if everything that was created was destroyed.
+    /// Returns the names and numbers of live objects; empty if everything that was created was
+    /// destroyed.
     #[must_use]
     pub fn live(&self) -> Vec<(&'static str, u64)> {
         self.all()

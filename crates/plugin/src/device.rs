@@ -1,7 +1,7 @@
 //! The traits that an author implements.
 //!
 //! A device that only holds memory implements [`MemoryDevice`](crate::MemoryDevice), which is safe,
-//! and lets [`Queued`](crate::Queued) do the rest. A device with streams of its own implements
+//! and gets the rest from [`Queued`](crate::Queued). A device with its own streams implements
 //! [`Device`].
 
 use std::{ffi::c_void, ptr::NonNull, sync::Arc};
@@ -18,25 +18,25 @@ use crate::{
     },
 };
 
-/// A plug-in: a number of devices of one type.
+/// A plug-in: a platform with a number of devices of one type.
 pub trait Platform: Send + Sync + Sized + 'static {
     /// Its devices.
     type Device: Device;
 
-    /// Returns the platform's name: capital letters and underscores, beginning with a letter. No
-    /// two plug-ins of a process share one.
+    /// Returns the platform's name: capital letters and underscores, beginning with a letter. Each
+    /// plug-in of a process has a different name.
     fn name(&self) -> &str;
 
-    /// Returns the type of the devices, by the same rule: what users write in `/device:TYPE:0`.
+    /// Returns the type of the devices, with the same rule: users write it in `/device:TYPE:0`.
     /// TensorFlow never shows devices of type `CPU`.
     fn device_type(&self) -> &str {
         self.name()
     }
 
-    /// Returns the number of devices that are there now.
+    /// Returns the current number of devices.
     ///
     /// # Errors
-    /// Whatever kept the plug-in from finding out.
+    /// Any error that prevents counting the devices.
     fn device_count(&self) -> Result<u32> {
         Ok(1)
     }
@@ -44,10 +44,10 @@ pub trait Platform: Send + Sync + Sized + 'static {
     /// Opens a device. A host may open one more than once.
     ///
     /// # Errors
-    /// Whatever kept the plug-in from opening it.
+    /// Any error that prevents opening the device.
     fn create_device(&self, ordinal: u32) -> Result<Self::Device>;
 
-    /// Settings of the platform as a whole.
+    /// Returns the settings of the platform as a whole.
     fn settings(&self) -> Settings {
         Settings::default()
     }
@@ -56,18 +56,18 @@ pub trait Platform: Send + Sync + Sized + 'static {
 /// Settings of a platform as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// True if host and devices can share addresses, so that [`Device::allocate_unified`] works.
+    /// True if host and devices share addresses, so that [`Device::allocate_unified`] works.
     pub unified_memory: bool,
-    /// Who manages device memory.
+    /// The side that manages device memory.
     pub allocator: Allocator,
-    /// Layout of the C structs. `None`: the one that the host's sizes indicate, and the newest if
-    /// they indicate none.
+    /// The layout of the C structs. `None` means the layout that the host's sizes indicate, or the
+    /// newest one if they indicate none.
     pub layout: Option<&'static serdes_abi::Layout>,
     /// Counters of the objects that the host creates and destroys, shared with the author.
     pub counters: Arc<Counters>,
 }
 
-/// Who manages device memory.
+/// The side that manages device memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
     /// The plug-in: each allocation of the host reaches [`Device::allocate`]. RFC #257 calls this a
@@ -82,7 +82,7 @@ pub enum Allocator {
     },
 }
 
-/// Description of a device. Texts end at their first NUL byte.
+/// The description of a device. Texts end at their first NUL byte.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
     /// Name of the hardware.
@@ -91,7 +91,7 @@ pub struct Description {
     pub vendor: Option<String>,
     /// PCI bus id, in the form `0000:00:00.0`.
     pub pci_bus_id: Option<String>,
-    /// The NUMA node that the device is near to.
+    /// The NUMA node closest to the device.
     pub numa_node: Option<u32>,
     /// Bandwidth of the device's memory, in bytes per second.
     pub memory_bandwidth: Option<u64>,
@@ -99,7 +99,7 @@ pub struct Description {
     pub gflops: Option<f64>,
 }
 
-/// State of an event.
+/// The state of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventState {
     /// The work before the event is not done.
@@ -120,35 +120,35 @@ impl From<EventState> for SE_EventStatus {
     }
 }
 
-/// A device with streams of its own: every function of the C API, in Rust's terms.
+/// A device with its own streams: every function of the C API, as Rust methods.
 ///
-/// Hosts call all of it from any thread at any time. Destroying a stream, an event or a timer drops
-/// it; a stream finishes its work first. A panic in any of this becomes a status of the call.
+/// Hosts call all methods from any thread at any time. Destroying a stream, an event or a timer
+/// drops it; a stream finishes its work first. A panic in a method becomes a status of the call.
 ///
 /// # Safety
-/// The implementation touches the memory behind [`DeviceMemory`], [`HostSource`] and [`HostTarget`]
-/// no longer than the operation that got them lasts: until a synchronous call returns, and for an
-/// asynchronous one until the stream reports it done (to a wait for the stream or the device, to an
-/// event, or to a stream that depends on it).
+/// The implementation accesses the memory behind [`DeviceMemory`], [`HostSource`] and
+/// [`HostTarget`] only until the operation that got them is done: until a synchronous call returns,
+/// and for an asynchronous one until the stream reports it done (to a wait for the stream or the
+/// device, to an event, or to a stream that depends on it).
 pub unsafe trait Device: Send + Sync + Sized + 'static {
-    /// Work in order.
+    /// A stream: work that is done in order.
     type Stream: Send + Sync + 'static;
     /// A point in a stream.
     type Event: Send + Sync + 'static;
     /// Two points in a stream, and the time between them.
     type Timer: Send + Sync + 'static;
 
-    /// Returns the description of the device. Asked once, when the device is opened.
+    /// Returns the description of the device. Called once, when the device is opened.
     fn description(&self) -> Description {
         Description::default()
     }
 
-    /// Allocates device memory. `None` means that there is none left.
+    /// Allocates device memory. `None` means that there is not enough left.
     fn allocate(&self, request: AllocationRequest) -> Option<Allocation>;
     /// Frees device memory.
     fn deallocate(&self, memory: DeviceMemory);
-    /// Allocates host memory from which and to which the device copies at full speed. `None` means
-    /// that there is none left.
+    /// Allocates host memory from and to which the device copies at full speed. `None` means that
+    /// there is not enough left.
     fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>>;
     /// Frees host memory.
     ///
@@ -156,8 +156,8 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// The address comes from [`Device::allocate_host`] of this device, and nothing uses the memory
     /// any more.
     unsafe fn deallocate_host(&self, start: NonNull<c_void>);
-    /// Allocates memory that host and device address alike. `None` means that there is none, or
-    /// none left.
+    /// Allocates memory that host and device access at the same address. `None` means that it is
+    /// not supported, or not enough is left.
     fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
         let _ = size;
         None
@@ -170,23 +170,22 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     unsafe fn deallocate_unified(&self, start: NonNull<c_void>) {
         let _ = start;
     }
-    /// Statistics of the allocator, if it keeps any.
+    /// Returns the statistics of the allocator, if it has any.
     fn allocator_stats(&self) -> Option<AllocatorStats> {
         None
     }
-    /// Free and total memory. TensorFlow uses no device that does not say.
+    /// Returns the free and the total memory. TensorFlow does not use a device that returns `None`.
     fn memory_usage(&self) -> Option<MemoryUsage>;
 
-    /// Makes a stream.
+    /// Creates a stream.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn create_stream(&self) -> Result<Self::Stream>;
-    /// Lets nothing that is put into `dependent` from now on begin before what `other` has now is
-    /// done.
+    /// Delays all work that is put into `dependent` from now on until the present work of `other`
+    /// is done.
     ///
-    /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn create_stream_dependency(
         &self,
         dependent: &Self::Stream,
@@ -198,53 +197,52 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// The stream's first failure.
     fn stream_status(&self, stream: &Self::Stream) -> Result<()>;
 
-    /// Makes an event.
+    /// Creates an event.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn create_event(&self) -> Result<Self::Event>;
     /// Returns the state of the event.
     fn event_state(&self, event: &Self::Event) -> EventState;
-    /// Puts the event behind what the stream has now. An event that was recorded before forgets
-    /// that.
+    /// Records the event after the present work of the stream. This replaces an earlier recording.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn record_event(&self, stream: &Self::Stream, event: &Self::Event) -> Result<()>;
-    /// Lets nothing that is put into the stream from now on begin before the event is complete.
+    /// Delays all work that is put into the stream from now on until the event is complete.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn wait_for_event(&self, stream: &Self::Stream, event: &Self::Event) -> Result<()>;
-    /// Waits on the calling thread for the event.
+    /// Waits for the event on the calling thread.
     ///
     /// # Errors
     /// The failure of the work before it.
     fn block_host_for_event(&self, event: &Self::Event) -> Result<()>;
 
-    /// Makes a timer.
+    /// Creates a timer.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn create_timer(&self) -> Result<Self::Timer>;
-    /// Starts the timer when the stream gets there.
+    /// Enqueues the start of the timer.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn start_timer(&self, stream: &Self::Stream, timer: &Self::Timer) -> Result<()>;
-    /// Stops the timer when the stream gets there.
+    /// Enqueues the stop of the timer.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn stop_timer(&self, stream: &Self::Stream, timer: &Self::Timer) -> Result<()>;
-    /// Nanoseconds between start and stop; waits for the stop if it is on its way, and is 0 if the
-    /// timer never ran.
+    /// Returns the nanoseconds between start and stop. Waits for the stop if it is enqueued, and
+    /// returns 0 if the timer never ran.
     fn nanoseconds(timer: &Self::Timer) -> u64;
 
     /// Enqueues a copy from device to host. Both sides have the same size.
     ///
     /// # Errors
-    /// Whatever kept the device from enqueuing it.
+    /// Any error that prevents enqueuing it.
     fn memcpy_dtoh(
         &self,
         stream: &Self::Stream,
@@ -254,7 +252,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Enqueues a copy from host to device. Both sides have the same size.
     ///
     /// # Errors
-    /// Whatever kept the device from enqueuing it.
+    /// Any error that prevents enqueuing it.
     fn memcpy_htod(
         &self,
         stream: &Self::Stream,
@@ -265,50 +263,50 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Both sides have the same size.
     ///
     /// # Errors
-    /// Whatever kept the device from enqueuing it.
+    /// Any error that prevents enqueuing it.
     fn memcpy_dtod(
         &self,
         stream: &Self::Stream,
         target: DeviceMemory,
         source: DeviceMemory,
     ) -> Result<()>;
-    /// Copies from device to host before it returns.
+    /// Copies from device to host, and returns when the copy is done.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn sync_memcpy_dtoh(&self, target: HostTarget, source: DeviceMemory) -> Result<()>;
-    /// Copies from host to device before it returns.
+    /// Copies from host to device, and returns when the copy is done.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn sync_memcpy_htod(&self, target: DeviceMemory, source: HostSource) -> Result<()>;
-    /// Copies between device memories before it returns.
+    /// Copies between device memories, and returns when the copy is done.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn sync_memcpy_dtod(&self, target: DeviceMemory, source: DeviceMemory) -> Result<()>;
-    /// Enqueues filling memory with the pattern, again and again; a pattern that does not fit at
-    /// the end is cut off there. Also does what the C API calls `mem_zero` and `memset`.
+    /// Enqueues filling memory with the repeated pattern, which is truncated at the end. Also
+    /// implements `mem_zero` and `memset` of the C API.
     ///
     /// # Errors
-    /// Whatever kept the device from enqueuing it.
+    /// Any error that prevents enqueuing it.
     fn memset32(&self, stream: &Self::Stream, target: DeviceMemory, pattern: [u8; 4])
     -> Result<()>;
 
-    /// Waits on the calling thread for what the stream has now.
+    /// Waits on the calling thread for the present work of the stream.
     ///
     /// # Errors
     /// The stream's first failure.
     fn block_host_until_done(&self, stream: &Self::Stream) -> Result<()>;
-    /// Waits on the calling thread for what all streams of the device have now.
+    /// Waits on the calling thread for the present work of all streams of the device.
     ///
     /// # Errors
     /// The first failure of a stream of the device.
     fn synchronize_all_activity(&self) -> Result<()>;
-    /// Enqueues a function of the host's, which must run exactly once, on any thread but this one.
+    /// Enqueues a function of the host, which must run exactly once, on any thread but this one.
     ///
     /// # Errors
-    /// Whatever kept the device from enqueuing it; the function must not have run then.
+    /// Any error that prevents enqueuing it; the function must not have run in that case.
     fn host_callback(&self, stream: &Self::Stream, callback: HostCallback) -> Result<()> {
         let _ = (stream, callback);
         Err(Status::unimplemented("this device runs no functions of the host"))

@@ -2,10 +2,10 @@
 //! API; or a PJRT plug-in, and load it in JAX.
 //!
 //! A device that only holds memory implements [`MemoryDevice`], which is safe, and gets streams,
-//! events and timers from [`Queued`]; [`SingleDevice`] makes a platform of one. Several devices, or
-//! devices that come and go, implement [`Platform`]. Hardware with streams of its own implements
-//! [`Device`], which is the whole C API in Rust's terms. [`export!`] makes the `SE_InitPlugin` of a
-//! cdylib.
+//! events and timers from [`Queued`]; [`SingleDevice`] makes a platform of one device. For several
+//! devices, or devices that come and go, implement [`Platform`]. Hardware with its own streams
+//! implements [`Device`], which has the whole C API as Rust methods. [`export!`] defines the
+//! `SE_InitPlugin` of a cdylib.
 //!
 //! ```
 //! use serdes_plugin::{
@@ -47,9 +47,9 @@
 //!
 //! * A panic becomes a status of the call, or of the stream that ran the code; none crosses into
 //!   the host. (With `panic = "abort"` there is nothing to catch.)
-//! * A host whose MAJOR number differs is refused at registration, with a status that says so.
-//! * Structs are filled as the host's `struct_size` allows, in the layout that its sizes point to:
-//!   hosts from TensorFlow 2.4 on, and those of RFC #257. See [`Settings::layout`].
+//! * A host whose MAJOR number differs is refused at registration, with a status that explains it.
+//! * Structs are filled as far as the host's `struct_size` allows, in the layout that its sizes
+//!   indicate: that of a host since TensorFlow 2.4, or of RFC #257. See [`Settings::layout`].
 //! * The status functions of the host come in a table at registration. This crate neither defines
 //!   nor imports a `TF_*` symbol; only [`export!`] does, in the cdylib that uses it.
 //!
@@ -58,7 +58,7 @@
 //! With the feature `pjrt`, a plug-in for frameworks of that C API, such as JAX, is written in the
 //! same way: see the module of that name.
 //!
-//! This crate must never know how a host works inside, nor anything of serialization.
+//! This crate does not depend on the internals of a host, or on serialization.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -108,14 +108,14 @@ pub use memory_device::MemoryDevice;
 pub use queued::{Queued, QueuedEvent, QueuedStream, QueuedTimer, SingleDevice};
 pub use status::{Result, Status};
 
-/// Makes the current crate, a cdylib, a plug-in: defines `SE_InitPlugin` and imports the status
-/// functions of the host.
+/// Turns the current crate, a cdylib, into a plug-in: defines `SE_InitPlugin` and imports the
+/// status functions of the host.
 ///
-/// The argument makes the platform: a closure or function without arguments that returns a
+/// The argument creates the platform: a closure or function without arguments that returns a
 /// [`Result`] of a [`Platform`]. It is called once, when a host registers the plug-in.
 ///
-/// Nothing is exported or imported when the crate is built for its own unit tests, where no host is
-/// there to link with.
+/// Nothing is exported or imported when the crate is built for its own unit tests, which have no
+/// host to link with.
 #[macro_export]
 macro_rules! export {
     ($make:expr $(,)?) => {
@@ -150,15 +150,15 @@ macro_rules! export {
                     get_code: TF_GetCode,
                     message: TF_Message,
                 };
-                // SAFETY: the host keeps to the C API, and its functions are those that this
-                // library was linked with.
+                // SAFETY: the host follows the C API, and its functions are those that this library
+                // was linked with.
                 unsafe { $crate::register(params, status, functions, $make) }
             }
         };
 
         #[cfg(test)]
         const _: () = {
-            // The platform is used, though no host asks for it.
+            // Uses the platform, although there is no host.
             #[allow(dead_code, reason = "only compiled")]
             fn make() {
                 let _ = ($make)();

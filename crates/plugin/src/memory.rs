@@ -1,9 +1,9 @@
-//! Memory as a plug-in meets it: what it hands out, and what it is asked to copy.
+//! Memory as a plug-in sees it: the allocations that it returns, and the arguments of copies.
 //!
-//! The author's allocator writes an [`Allocation`], which is only numbers. The arguments of a copy
-//! that come back through the C API are a [`DeviceMemory`], a [`HostSource`] or a [`HostTarget`]:
-//! values that safe code cannot make, because each is the host's promise that the bytes are there
-//! until the operation is done.
+//! The author's allocator returns an [`Allocation`], which contains only numbers. The arguments of
+//! a copy that come back through the C API are a [`DeviceMemory`], a [`HostSource`] or a
+//! [`HostTarget`]. Safe code cannot create these values, because each is the host's promise that
+//! the bytes exist until the operation is done.
 
 use std::{ffi::c_void, ptr};
 
@@ -14,40 +14,40 @@ use crate::{Result, Status};
 /// A host's request for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationRequest {
-    /// Bytes wanted; may be 0, which is not a failure.
+    /// The number of bytes; may be 0, which is not a failure.
     pub size: u64,
-    /// The address must be a multiple of this; a power of two, 1 where the host does not say.
+    /// The alignment of the address, a power of two; 1 if the host does not specify it.
     pub alignment: u64,
-    /// Reserved by the C API; hosts give 0.
+    /// Reserved by the C API; hosts pass 0.
     pub memory_space: i64,
 }
 
 /// Device memory that was just allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// The address, or whatever stands for it. Hosts add offsets to it and never follow it. Must
-    /// not be NULL.
+    /// The address, or any number that identifies the memory. Hosts add offsets to it and never
+    /// dereference it. Must not be NULL.
     pub opaque: *mut c_void,
-    /// Its size in bytes, at least what was asked for.
+    /// The size in bytes, at least the requested one.
     pub size: u64,
-    /// For the plug-in's use; comes back with the memory.
+    /// A number for the plug-in's use, which is returned with the memory.
     pub payload: u64,
 }
 
 impl Allocation {
-    /// Returns the memory at that address, for plug-ins that number their memory themselves.
+    /// Creates an allocation at `address`, for plug-ins that number their memory themselves.
     #[must_use]
     pub fn at(address: u64, size: u64) -> Self {
-        // An address on the device is a number to the host; where the number is wider than a
-        // pointer, it cannot be named at all.
+        // To the host, an address on the device is a number; a number wider than a pointer cannot
+        // be represented.
         let opaque = usize::try_from(address).map_or(ptr::null_mut(), ptr::without_provenance_mut);
         Self { opaque, size, payload: 0 }
     }
 }
 
-/// Device memory of this plug-in, or a part of it, for the length of one operation.
+/// Device memory of this plug-in, or a part of it, for the duration of one operation.
 ///
-/// Only hosts make these; the host answers for it that the memory was allocated by this plug-in and
+/// Only hosts create these; the host guarantees that this plug-in allocated the memory and that it
 /// is not freed before the operation is done.
 #[derive(Debug)]
 pub struct DeviceMemory {
@@ -64,22 +64,21 @@ unsafe impl Send for DeviceMemory {}
 unsafe impl Sync for DeviceMemory {}
 
 impl DeviceMemory {
-    /// Names memory of this plug-in.
+    /// Creates a reference to memory of this plug-in.
     ///
     /// # Safety
-    /// `opaque` is where an allocation of the plug-in that will see the value begins, or lies
-    /// inside one; `size` bytes from there belong to it; and it is not freed before the operation
-    /// that gets the value is done. `size` may be 0 (with any `opaque`) for an operation that
-    /// frees.
+    /// `opaque` is the start of an allocation of the plug-in that will get the value, or is inside
+    /// one; `size` bytes from there belong to it; and it is not freed before the operation that
+    /// gets the value is done. `size` may be 0 (with any `opaque`) for an operation that frees.
     #[must_use]
     pub unsafe fn from_raw(opaque: *mut c_void, size: u64, payload: u64) -> Self {
         Self { opaque, size, payload }
     }
 
-    /// Returns the first `size` bytes of what the host describes.
+    /// Returns the first `size` bytes of the memory that the host describes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if there is no description, no memory, or less of it than `size`.
+    /// `INVALID_ARGUMENT` if there is no description, no memory, or less than `size` bytes of it.
     ///
     /// # Safety
     /// `memory` is NULL or points to a description for whose memory the promise of
@@ -89,7 +88,7 @@ impl DeviceMemory {
         size: u64,
         role: &str,
     ) -> Result<Self> {
-        // SAFETY: the caller says that it is NULL or valid.
+        // SAFETY: the caller guarantees that it is NULL or valid.
         let Some(memory) = (unsafe { memory.as_ref() }) else {
             return Err(Status::invalid_argument(format!(
                 "the {role} is NULL, not an SP_DeviceMemoryBase"
@@ -122,8 +121,8 @@ impl DeviceMemory {
         self.opaque.addr() as u64
     }
 
-    /// Returns the bytes that the operation is about. For an operation that frees, this may be 0:
-    /// RFC #257's custom allocators do not say.
+    /// Returns the number of bytes of the operation. For an operation that frees, this may be 0,
+    /// because RFC #257's custom allocators do not pass it.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
@@ -135,7 +134,7 @@ impl DeviceMemory {
         self.payload
     }
 
-    /// Returns a part of this memory, if it lies inside.
+    /// Returns a part of this memory, if it is inside.
     #[must_use]
     pub fn part(&self, offset: u64, size: u64) -> Option<Self> {
         let end = offset.checked_add(size)?;
@@ -154,14 +153,14 @@ pub struct HostSource {
     size: usize,
 }
 
-// SAFETY: the host promises that the bytes can be read until the operation is done, from whichever
-// thread does it (see `from_raw`).
+// SAFETY: the host promises that the bytes can be read until the operation is done, from any thread
+// (see `from_raw`).
 unsafe impl Send for HostSource {}
 // SAFETY: shared references only read.
 unsafe impl Sync for HostSource {}
 
 impl HostSource {
-    /// Names host memory to read.
+    /// Creates a reference to host memory to read.
     ///
     /// # Safety
     /// `size` bytes from `start` can be read, and are not written, until the operation that gets
@@ -184,28 +183,28 @@ impl HostSource {
         Ok(unsafe { Self::from_raw(start, size) })
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Returns true if it has no bytes.
+    /// Returns true if there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.start
     }
 
-    /// Copies bytes from `offset` on into `bytes`.
+    /// Copies the bytes from `offset` into `bytes`.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` if they do not all lie inside.
+    /// `OUT_OF_RANGE` if they are not all inside.
     pub fn read_at(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
         check_range(self.size, offset, bytes.len())?;
         // SAFETY: the range lies within the memory that `from_raw` promises to be readable; `bytes`
@@ -220,7 +219,7 @@ impl HostSource {
     /// Copies all bytes into `bytes`.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` unless `bytes` is exactly as long.
+    /// `OUT_OF_RANGE` unless `bytes` has exactly the same length.
     pub fn read(&self, bytes: &mut [u8]) -> Result<()> {
         check_length(self.size, bytes.len())?;
         self.read_at(0, bytes)
@@ -234,14 +233,14 @@ pub struct HostTarget {
     size: usize,
 }
 
-// SAFETY: the host promises that the bytes can be written until the operation is done, from
-// whichever thread does it (see `from_raw`).
+// SAFETY: the host promises that the bytes can be written until the operation is done, from any
+// thread (see `from_raw`).
 unsafe impl Send for HostTarget {}
 // SAFETY: nothing is written through a shared reference.
 unsafe impl Sync for HostTarget {}
 
 impl HostTarget {
-    /// Names host memory to write.
+    /// Creates a reference to host memory to write.
     ///
     /// # Safety
     /// `size` bytes from `start` can be written, and are neither read nor written by others, until
@@ -265,31 +264,31 @@ impl HostTarget {
         Ok(unsafe { Self::from_raw(start, size) })
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Returns true if it has no bytes.
+    /// Returns true if there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.start
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start
     }
 
-    /// Copies `bytes` to `offset` and behind.
+    /// Copies `bytes` to `offset`.
     ///
     /// # Errors
     /// `OUT_OF_RANGE` if they do not all fit.
@@ -301,10 +300,10 @@ impl HostTarget {
         Ok(())
     }
 
-    /// Copies `bytes` over all of it.
+    /// Copies `bytes` over the whole memory.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` unless `bytes` is exactly as long.
+    /// `OUT_OF_RANGE` unless `bytes` has exactly the same length.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         check_length(self.size, bytes.len())?;
         self.write_at(0, bytes)
@@ -343,35 +342,35 @@ fn check_length(size: usize, length: usize) -> Result<()> {
     }
 }
 
-/// Memory of a device, in bytes.
+/// The memory of a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// Bytes that can still be allocated.
     pub free: u64,
-    /// Bytes that there are.
+    /// The total number of bytes.
     pub total: u64,
 }
 
-/// Statistics of a device's allocator, in bytes but for the first.
+/// The statistics of a device's allocator, in bytes except for the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorStats {
-    /// Allocations so far.
+    /// The number of allocations so far.
     pub allocations: u64,
     /// Bytes in use.
     pub bytes_in_use: u64,
-    /// Most bytes that were in use.
+    /// The largest number of bytes that were in use.
     pub peak_bytes_in_use: u64,
-    /// Largest allocation so far.
+    /// The largest allocation so far.
     pub largest_allocation: u64,
-    /// Most bytes that may be in use, if there is a limit.
+    /// The largest number of bytes that may be in use, if there is a limit.
     pub limit: Option<u64>,
     /// Bytes taken from the system.
     pub bytes_reserved: u64,
-    /// Most bytes that were taken from the system.
+    /// The largest number of bytes that were taken from the system.
     pub peak_bytes_reserved: u64,
-    /// Most bytes that may be taken from the system, if there is a limit.
+    /// The largest number of bytes that may be taken from the system, if there is a limit.
     pub reservable_limit: Option<u64>,
-    /// Largest block that is free.
+    /// The largest free block.
     pub largest_free_block: u64,
 }
 

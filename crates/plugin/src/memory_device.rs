@@ -1,4 +1,4 @@
-//! The safe way to write a device: memory, and how bytes get in and out of it.
+//! The safe way to implement a device: its memory, and copies from and to it.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -15,58 +15,57 @@ use crate::{
     },
 };
 
-/// Bytes that the default methods move at a time; fewer under Miri, which takes its time.
+/// The number of bytes that the default methods copy at a time; smaller under Miri, which is slow.
 const STAGING_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 64 << 10 };
 
-/// A device that holds memory and has no streams of its own; [`Queued`](crate::Queued) gives it
+/// A device that holds memory and has no streams of its own; [`Queued`](crate::Queued) adds
 /// streams, events and timers.
 ///
-/// Hosts call all of it from any thread at any time. A panic becomes a status of the call or of the
-/// stream.
+/// Hosts call all methods from any thread at any time. A panic becomes a status of the call or of
+/// the stream.
 pub trait MemoryDevice: Send + Sync + 'static {
-    /// Returns the description of the device. Asked once, when the device is opened.
+    /// Returns the description of the device. Called once, when the device is opened.
     fn description(&self) -> Description {
         Description::default()
     }
 
-    /// Allocates device memory. `None` means that there is none left.
+    /// Allocates device memory. `None` means that there is not enough left.
     fn allocate(&self, request: AllocationRequest) -> Option<Allocation>;
 
-    /// Frees device memory that [`MemoryDevice::allocate`] gave; its size may not be known (0).
+    /// Frees device memory that [`MemoryDevice::allocate`] returned; its size may be unknown (0).
     fn deallocate(&self, memory: DeviceMemory);
 
     /// Copies device memory to the host. Both sides have the same size, which is not 0.
     ///
     /// # Errors
-    /// Whatever kept the device from it. A stream keeps its first failure.
+    /// Any error that prevents it. A stream keeps its first failure.
     fn read(&self, source: &DeviceMemory, target: &mut HostTarget) -> Result<()>;
 
     /// Copies host memory to the device. Both sides have the same size, which is not 0.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn write(&self, target: &DeviceMemory, source: &HostSource) -> Result<()>;
 
-    /// Copies between device memories of the same size, which is not 0; they may overlap. By
-    /// default through host memory, piece by piece.
+    /// Copies between device memories of the same size, which is not 0; they may overlap. The
+    /// default copies through host memory, piece by piece.
     ///
-    /// On a platform of several devices one side may belong to another device than this: nothing
-    /// but its address says so, which is why no two devices of a platform may give out the same
-    /// addresses.
+    /// On a platform with several devices, one side may belong to a device other than this one.
+    /// Only its address shows this, so the devices of a platform must not use the same addresses.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn copy(&self, target: &DeviceMemory, source: &DeviceMemory) -> Result<()> {
         let mut staging =
             vec![0; STAGING_BYTES.min(usize::try_from(source.size()).unwrap_or(STAGING_BYTES))];
-        // Where the target lies above the source and they overlap, the last piece goes first.
+        // If the target is above the source and they overlap, the last piece is copied first.
         let backwards = target.address() > source.address();
         let pieces = source.size().div_ceil(staging.len().max(1) as u64);
         for step in 0..pieces {
             let piece = if backwards { pieces - 1 - step } else { step };
             let offset = piece * staging.len() as u64;
             let size = (source.size() - offset).min(staging.len() as u64);
-            // `size` bytes fit: they are no more than the vector has.
+            // The `size` bytes fit: they are no more than the vector has.
             let bytes = staging.get_mut(..size as usize);
             let (Some(from), Some(to), Some(bytes)) =
                 (source.part(offset, size), target.part(offset, size), bytes)
@@ -75,8 +74,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
                     "the two sides of a copy have different sizes",
                 ));
             };
-            // SAFETY: `bytes` outlives the value, which is used before anything else touches the
-            // vector.
+            // SAFETY: `bytes` outlives the value, which is used before the vector is accessed in
+            // any other way.
             self.read(&from, &mut unsafe {
                 HostTarget::from_raw(bytes.as_mut_ptr().cast(), bytes.len())
             })?;
@@ -86,11 +85,11 @@ pub trait MemoryDevice: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Fills device memory (of a size that is not 0) with the pattern, again and again, cut off at
-    /// the end. By default by copies from host memory.
+    /// Fills device memory (of a size that is not 0) with the repeated pattern, truncated at the
+    /// end. The default copies from host memory.
     ///
     /// # Errors
-    /// Whatever kept the device from it.
+    /// Any error that prevents it.
     fn fill(&self, target: &DeviceMemory, pattern: [u8; 4]) -> Result<()> {
         let length = STAGING_BYTES.min(usize::try_from(target.size()).unwrap_or(STAGING_BYTES));
         let mut staging = pattern.repeat(length.div_ceil(pattern.len()));
@@ -98,7 +97,7 @@ pub trait MemoryDevice: Send + Sync + 'static {
         let mut offset = 0;
         while offset < target.size() {
             let size = (target.size() - offset).min(staging.len() as u64);
-            // `size` bytes are there: they are no more than the vector has.
+            // The `size` bytes exist: they are no more than the vector has.
             let bytes = staging.get(..size as usize);
             let (Some(to), Some(bytes)) = (target.part(offset, size), bytes) else { break };
             // SAFETY: `bytes` outlives the value and is not written meanwhile.
@@ -108,16 +107,16 @@ pub trait MemoryDevice: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Free and total memory. TensorFlow uses no device that does not say.
+    /// Returns the free and the total memory. TensorFlow does not use a device that returns `None`.
     fn memory_usage(&self) -> Option<MemoryUsage>;
 
-    /// Statistics of the allocator, if it keeps any.
+    /// Returns the statistics of the allocator, if it has any.
     fn allocator_stats(&self) -> Option<AllocatorStats> {
         None
     }
 
-    /// Allocates host memory from which and to which the device copies at full speed. By default
-    /// plain memory. `None` means that there is none left.
+    /// Allocates host memory from and to which the device copies at full speed. The default is
+    /// plain memory. `None` means that there is not enough left.
     fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
         allocate_plain(size)
     }
@@ -132,8 +131,8 @@ pub trait MemoryDevice: Send + Sync + 'static {
         unsafe { deallocate_plain(start) };
     }
 
-    /// Allocates memory that host and device address alike. `None` means that there is none, or
-    /// none left.
+    /// Allocates memory that host and device access at the same address. `None` means that it is
+    /// not supported, or not enough is left.
     fn allocate_unified(&self, size: u64) -> Option<NonNull<c_void>> {
         let _ = size;
         None
@@ -149,31 +148,32 @@ pub trait MemoryDevice: Send + Sync + 'static {
     }
 }
 
-/// Alignment of plain host memory, and the room before it that keeps its size.
+/// The alignment of plain host memory, and the size of the header before it that stores its size.
 const PLAIN_ALIGNMENT: usize = 64;
 
 fn plain_layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(PLAIN_ALIGNMENT)?, PLAIN_ALIGNMENT).ok()
 }
 
-/// Host memory from Rust's allocator, with its size in front, because the C API does not give it
-/// back.
+/// Allocates host memory from Rust's allocator, and stores the size before it, because the C API
+/// does not return it.
 fn allocate_plain(size: u64) -> Option<NonNull<c_void>> {
     let size = usize::try_from(size).ok()?;
     let layout = plain_layout(size)?;
     // SAFETY: the layout has at least `PLAIN_ALIGNMENT` bytes.
     let block = NonNull::new(unsafe { alloc(layout) })?;
-    // SAFETY: the block begins with `PLAIN_ALIGNMENT` bytes, aligned for a `usize`, and ours alone.
+    // SAFETY: the block begins with `PLAIN_ALIGNMENT` bytes, aligned for a `usize`, and not shared.
     unsafe { block.cast::<usize>().write(size) };
     // SAFETY: the block has `PLAIN_ALIGNMENT` bytes before the caller's part, which begins inside
-    // or one behind its end.
+    // the block or at its end.
     Some(unsafe { block.byte_add(PLAIN_ALIGNMENT) }.cast())
 }
 
 /// # Safety
 /// The address comes from [`allocate_plain`], and nothing uses the memory any more.
 unsafe fn deallocate_plain(start: NonNull<c_void>) {
-    // SAFETY: `allocate_plain` put the block's start that far before the address it gave.
+    // SAFETY: `allocate_plain` placed the start of the block this far before the address it
+    // returned.
     let block = unsafe { start.byte_sub(PLAIN_ALIGNMENT) };
     // SAFETY: `allocate_plain` wrote the size there.
     let size = unsafe { block.cast::<usize>().read() };

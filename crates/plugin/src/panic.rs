@@ -9,8 +9,8 @@ use crate::{Result, Status};
 
 /// Runs foreign Rust code; a panic in it becomes an `INTERNAL` status with the panic's message.
 ///
-/// Unwind safety: what the code leaves behind is the author's own state, which it will see again
-/// through `&self`, exactly as after a panic in one of several threads that share it.
+/// Unwind safety: only the author's own state can be inconsistent afterwards, and the author
+/// accesses it through `&self`, exactly as after a panic in one of several threads that share it.
 pub(crate) fn contain<T>(code: impl FnOnce() -> Result<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(result) => result,
@@ -18,9 +18,9 @@ pub(crate) fn contain<T>(code: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Drops a value of the author's; a panic in its destructor ends here.
+/// Drops a value of the author, and catches a panic in its destructor.
 pub(crate) fn contain_drop<T>(value: T) {
-    // A failing destructor cannot report it: the C functions that destroy return nothing.
+    // A failing destructor cannot be reported: the C functions that destroy return nothing.
     let _ = contain(|| {
         drop(value);
         Ok(())
@@ -33,8 +33,8 @@ fn describe(payload: Box<dyn Any + Send>) -> Status {
         .map(|text| (*text).to_owned())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a value that is no text".to_owned());
-    // The payload's own destructor may panic, too. What that leaves is text as a rule; anything
-    // else stays where it is, because it could panic again and again.
+    // The payload's own destructor may panic, too. The second payload is usually text; any other is
+    // leaked, because it could panic again and again.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
         && !second.is::<&str>()
         && !second.is::<String>()

@@ -1,9 +1,10 @@
-//! A stream in software: work that runs in order on a thread of its own, while the caller goes on.
+//! A stream in software: tasks that run in order on a thread of their own, while the caller
+//! continues.
 //!
-//! This file knows nothing of devices, memory or the C API. It guarantees: tasks of one queue run
-//! one after another, in the order of their submission; a task's effects are visible to every
+//! The module does not depend on devices, memory or the C API. It guarantees: tasks of one queue
+//! run one after another, in the order of their submission; a task's effects are visible to every
 //! thread that waited for it; after a failure, work is skipped and the failure stays; dropping a
-//! queue runs what was submitted first.
+//! queue first runs all submitted tasks.
 //!
 //! The thread starts with the first task that needs it and sleeps while there is nothing to do, so
 //! that an idle queue costs no time. A short task on an idle queue runs on the caller's thread:
@@ -18,44 +19,44 @@ use crate::{
     sync::{Arc, Condvar, Mutex, lock, thread, wait},
 };
 
-/// Stack of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than what
+/// The stack size of a queue's thread, in bytes. Host callbacks run there, so it is no smaller than
 /// programs expect of a small thread.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A task: is told how the queue's earlier work came out, and answers for itself.
+/// A task. It gets the outcome of the queue's earlier work, and returns its own.
 type Task = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
 
-/// Permitted threads of a task.
+/// The threads that a task may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsOn {
-    /// On the caller's thread if the queue is idle: for what is short and never blocks.
+    /// On the caller's thread if the queue is idle, for short tasks that never block.
     AnyThread,
     /// On the queue's thread.
     Worker,
 }
 
-/// Work in order.
+/// A queue of tasks.
 pub(crate) struct Queue {
     inner: Arc<QueueInner>,
 }
 
 struct QueueInner {
     state: Mutex<QueueState>,
-    /// Signalled when the thread has something to do.
+    /// Signalled when the thread has work.
     work: Condvar,
-    /// Signalled when a task is done and somebody waits.
+    /// Signalled when a task is done and a thread waits.
     done: Condvar,
 }
 
 struct QueueState {
     tasks: VecDeque<Task>,
-    /// Number of tasks ever submitted.
+    /// The number of tasks submitted so far.
     submitted: u64,
-    /// Number of tasks ever done. Tasks run in order, so this says which.
+    /// The number of tasks done so far. Tasks run in order, so this identifies them.
     completed: u64,
-    /// True while a task runs, on whichever thread.
+    /// True while a task runs, on any thread.
     busy: bool,
-    /// Number of threads in `wait`.
+    /// The number of threads in `wait`.
     waiters: usize,
     closing: bool,
     failure: Option<Status>,
@@ -86,7 +87,7 @@ impl QueueInner {
         }
     }
 
-    /// The thread's life: takes tasks in order until the queue closes and none is left.
+    /// Runs the queue's thread: takes tasks in order until the queue closes and none is left.
     fn work(&self) {
         let mut state = lock(&self.state);
         loop {
@@ -107,7 +108,7 @@ impl QueueInner {
         }
     }
 
-    /// Notes that the running task is done.
+    /// Records that the running task is done.
     fn finish(&self, state: &mut QueueState, result: Result<()>) {
         state.busy = false;
         state.completed += 1;
@@ -119,8 +120,7 @@ impl QueueInner {
         }
     }
 
-    /// Waits until everything that was submitted before the call is done, and says how the queue
-    /// stands then.
+    /// Waits until all tasks submitted before the call are done, and returns the queue's outcome.
     ///
     /// # Errors
     /// The queue's failure; `FAILED_PRECONDITION` on the queue's own thread, which would wait for
@@ -153,10 +153,10 @@ impl Queue {
         Self { inner: Arc::new(QueueInner::new()) }
     }
 
-    /// Submits a task that runs even after a failure, which it is told.
+    /// Submits a task that runs even after a failure, which it gets as its argument.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if the system gives no thread; the task is dropped then.
+    /// `RESOURCE_EXHAUSTED` if no thread can be created; the task is dropped in that case.
     pub(crate) fn submit_always(
         &self,
         runs_on: RunsOn,
@@ -220,8 +220,9 @@ impl Queue {
         Ok(fence)
     }
 
-    /// Lets nothing that is submitted later begin before the fence is passed. A failure behind the
-    /// fence becomes this queue's, because the work that follows would read what was never written.
+    /// Delays all tasks that are submitted later until the fence is passed. A failure before the
+    /// fence becomes this queue's, because the following work would read data that was never
+    /// written.
     ///
     /// # Errors
     /// As [`Queue::submit_always`].
@@ -255,7 +256,7 @@ impl Queue {
         lock(&self.inner.state).outcome()
     }
 
-    /// Returns a handle that waits for the queue without keeping it.
+    /// Returns a handle that waits for the queue without keeping it alive.
     pub(crate) fn monitor(&self) -> QueueWatch {
         QueueWatch { inner: Arc::clone(&self.inner) }
     }
@@ -272,13 +273,13 @@ impl Drop for Queue {
             // A host callback may destroy the stream that runs it; the thread then ends by itself.
             && worker.thread().id() != thread::current().id()
         {
-            // Tasks are contained, so the thread does not panic.
+            // Tasks catch panics, so the thread does not panic.
             let _ = worker.join();
         }
     }
 }
 
-/// Waits for a queue, which may be gone.
+/// A handle that waits for a queue, which may be gone.
 pub(crate) struct QueueWatch {
     inner: Arc<QueueInner>,
 }
@@ -319,7 +320,7 @@ impl Fence {
         self.passed.notify_all();
     }
 
-    /// Outcome of the work before the fence, if it is done.
+    /// Returns the outcome of the work before the fence, if it is done.
     pub(crate) fn outcome(&self) -> Option<Result<()>> {
         lock(&self.outcome).clone()
     }

@@ -19,11 +19,11 @@ use crate::{
     queue::{Fence, Queue, QueueWatch, RunsOn},
 };
 
-/// Copies and fills up to this many bytes run on the caller's thread if the stream is idle: it
-/// takes longer to wake another. Fewer under Miri, which takes its time.
+/// The largest copy or fill, in bytes, that runs on the caller's thread if the stream is idle:
+/// waking another thread takes longer. Smaller under Miri, which is slow.
 const INLINE_BYTES: u64 = if cfg!(miri) { 1 << 9 } else { 32 << 10 };
 
-/// A [`MemoryDevice`] with streams: each has a thread of its own while it has work, so that an
+/// A [`MemoryDevice`] with streams. Each stream has its own thread while it has work, so an
 /// asynchronous call returns before the work is done.
 pub struct Queued<M> {
     memory: Arc<M>,
@@ -37,8 +37,8 @@ pub struct SingleDevice<M> {
 }
 
 impl<M: MemoryDevice> SingleDevice<M> {
-    /// Returns a platform of that name, which is also the type of its device (see
-    /// [`Platform::name`]). `make` opens the device, as often as a host asks for it.
+    /// Creates a platform with this name, which is also the type of its device (see
+    /// [`Platform::name`]). `make` opens the device, each time a host asks for it.
     #[must_use]
     pub fn new(name: &'static str, make: fn() -> M) -> Self {
         Self { name, make }
@@ -64,14 +64,14 @@ pub struct QueuedStream {
 
 /// An event of a [`Queued`] device.
 pub struct QueuedEvent {
-    /// Fence of its last record.
+    /// The fence of its last recording.
     fence: Mutex<Option<crate::sync::Arc<Fence>>>,
 }
 
 /// A timer of a [`Queued`] device.
 pub struct QueuedTimer {
     times: Arc<Mutex<Times>>,
-    /// Fence of its last stop.
+    /// The fence of its last stop.
     stop: Mutex<Option<crate::sync::Arc<Fence>>>,
 }
 
@@ -86,13 +86,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl<M: MemoryDevice> Queued<M> {
-    /// Gives the device streams.
+    /// Adds streams to the device.
     #[must_use]
     pub fn new(memory: M) -> Self {
         Self { memory: Arc::new(memory), streams: Mutex::new(Vec::new()) }
     }
 
-    /// Returns the device behind the streams.
+    /// Returns the underlying device.
     #[must_use]
     pub fn memory(&self) -> &M {
         &self.memory
@@ -113,10 +113,10 @@ impl<M: MemoryDevice> Queued<M> {
     }
 }
 
-// SAFETY: an asynchronous operation owns its `DeviceMemory`, `HostSource` and `HostTarget` inside
-// the task, and lends them to the memory device by reference for the call: they are dropped when
-// the task is done, before the queue reports it so. A synchronous one lends them for its own
-// length. The lent values cannot be copied, so the memory device cannot keep them.
+// SAFETY: the task of an asynchronous operation owns its `DeviceMemory`, `HostSource` and
+// `HostTarget`, and lends them to the memory device for the call: they are dropped when the task is
+// done, before the queue reports it. A synchronous operation lends them until it returns. The
+// values cannot be copied, so the memory device cannot keep them.
 unsafe impl<M: MemoryDevice> Device for Queued<M> {
     type Stream = QueuedStream;
     type Event = QueuedEvent;
@@ -174,7 +174,7 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
         other: &QueuedStream,
     ) -> Result<()> {
         if std::ptr::eq(dependent, other) {
-            // A stream's work is in order as it is.
+            // A stream's own work is in order already.
             return Ok(());
         }
         dependent.queue.wait_for(other.queue.fence()?)
@@ -197,8 +197,8 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
     }
 
     fn record_event(&self, stream: &QueuedStream, event: &QueuedEvent) -> Result<()> {
-        // Held while the fence is made, so that of two threads that record at once the later one
-        // wins in both places.
+        // The lock is held while the fence is created, so that if two threads record at once, the
+        // later one wins in both places.
         let mut fence = lock(&event.fence);
         *fence = Some(stream.queue.fence()?);
         Ok(())
@@ -245,8 +245,8 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
     fn nanoseconds(timer: &QueuedTimer) -> u64 {
         let stop = lock(&timer.stop).clone();
         if let Some(stop) = stop {
-            // A failure before the stop is the stream's to report; the timer then has no stop, and
-            // 0 says so.
+            // The stream reports a failure before the stop; the timer then has no stop, and returns
+            // 0.
             let _ = stop.wait();
         }
         let times = *lock(&timer.times);
@@ -316,13 +316,13 @@ unsafe impl<M: MemoryDevice> Device for Queued<M> {
             streams.retain(|stream| !stream.is_gone());
             streams.iter().map(QueueWatch::share).collect()
         };
-        // All are waited for, whatever the first ones say.
+        // Waits for all streams, even if the first ones fail.
         let outcomes: Vec<Result<()>> = streams.iter().map(QueueWatch::wait).collect();
         outcomes.into_iter().collect()
     }
 
     fn host_callback(&self, stream: &QueuedStream, callback: HostCallback) -> Result<()> {
-        // Runs after a failure, too: the host counts on it to free what it put into the argument.
+        // Runs after a failure, too: the host relies on it to free the argument.
         stream.queue.submit_always(RunsOn::Worker, move |_| callback.run())
     }
 }

@@ -4,7 +4,7 @@ use std::{ffi::CString, fmt};
 
 use serdes_abi::TF_Code;
 
-/// Why an operation failed: a code of the C API and a sentence for people.
+/// The error of an operation: a code of the C API and a message for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     code: TF_Code,
@@ -15,44 +15,44 @@ pub struct Status {
 pub type Result<T, E = Status> = std::result::Result<T, E>;
 
 impl Status {
-    /// Creates a failure of that code. `OK` is no failure, so it becomes `UNKNOWN`.
+    /// Creates a failure with this code. `OK` is not a failure, so it becomes `UNKNOWN`.
     #[must_use]
     pub fn new(code: TF_Code, message: impl Into<String>) -> Self {
         let code = if code == TF_Code::OK { TF_Code::UNKNOWN } else { code };
         Self { code, message: message.into() }
     }
 
-    /// Creates a failure: the caller gave an argument that is never valid.
+    /// Creates the failure that the caller passed an argument that is never valid.
     #[must_use]
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new(TF_Code::INVALID_ARGUMENT, message)
     }
 
-    /// Creates a failure: the system is not in the state that the operation needs.
+    /// Creates the failure that the system is not in the state that the operation needs.
     #[must_use]
     pub fn failed_precondition(message: impl Into<String>) -> Self {
         Self::new(TF_Code::FAILED_PRECONDITION, message)
     }
 
-    /// Creates a failure: something asked for is not there.
+    /// Creates the failure that a requested item does not exist.
     #[must_use]
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(TF_Code::NOT_FOUND, message)
     }
 
-    /// Creates a failure: memory, threads or another resource are used up.
+    /// Creates the failure that memory, threads or another resource are used up.
     #[must_use]
     pub fn resource_exhausted(message: impl Into<String>) -> Self {
         Self::new(TF_Code::RESOURCE_EXHAUSTED, message)
     }
 
-    /// Creates a failure: the plug-in does not do this.
+    /// Creates the failure that the plug-in does not support the operation.
     #[must_use]
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(TF_Code::UNIMPLEMENTED, message)
     }
 
-    /// Creates a failure: the plug-in broke a rule of its own.
+    /// Creates the failure that the plug-in broke an invariant of its own.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(TF_Code::INTERNAL, message)
@@ -64,19 +64,19 @@ impl Status {
         self.code
     }
 
-    /// Returns the sentence for people.
+    /// Returns the message for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Adds a sentence in front of the failure's own: the context in which it was met.
+    /// Adds the context of the failure before its message.
     #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Self {
         Self { code: self.code, message: format!("{context}: {}", self.message) }
     }
 
-    /// Returns the message as C takes it: NUL bytes inside, which would cut it short, become the
+    /// Returns the message as a C string: NUL bytes inside, which would truncate it, become the
     /// replacement character.
     pub(crate) fn c_message(&self) -> CString {
         CString::new(self.message.as_str()).unwrap_or_else(|_| {

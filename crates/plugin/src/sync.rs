@@ -1,5 +1,5 @@
-//! The threads and locks that streams are made of: the standard library's, or loom's when a model
-//! is checked.
+//! The threads and locks that streams use: the standard library's, or loom's when a model is
+//! checked.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use std::{
@@ -15,8 +15,8 @@ pub(crate) use loom::{
 #[cfg(all(loom, test))]
 pub(crate) use std::sync::PoisonError;
 
-/// Locks, and takes no notice of a panic under the lock: panics are caught where they happen, and
-/// every critical section here leaves the data whole.
+/// Locks a mutex and ignores poisoning: panics are caught where they happen, and every critical
+/// section here leaves the data consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

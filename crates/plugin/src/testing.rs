@@ -1,4 +1,4 @@
-//! A device for tests: memory whose addresses cannot be followed.
+//! A device for tests, whose memory addresses cannot be dereferenced.
 
 use std::{collections::BTreeMap, sync::Mutex};
 

@@ -1,5 +1,5 @@
-//! The allocators of RFC #257: tables of their own, whose functions take the allocator as a second
-//! argument.
+//! The allocators of RFC #257, which have tables of their own, whose functions take the allocator
+//! as a second argument.
 
 use std::{ffi::c_void, ptr};
 
@@ -63,7 +63,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
     }
 }
 
-/// Returns the functions of the allocator for the default strategy.
+/// Returns the functions of an allocator for the default strategy.
 fn allocator_functions<P: Platform>(unified: bool) -> SP_AllocatorFns {
     SP_AllocatorFns {
         struct_size: 0,

@@ -1,6 +1,6 @@
 //! The functions of SP_StreamExecutor on streams, events and timers.
 //!
-//! A handle is the address of the author's value, in a box of its own.
+//! A handle is the address of the author's value, which has a box of its own.
 
 use std::ffi::c_void;
 
@@ -61,7 +61,7 @@ unsafe fn timer<'a, P: Platform>(handle: SP_Timer) -> Result<&'a TimerOf<P>> {
     })
 }
 
-/// Puts a value into a box and its address to where the host wants it.
+/// Moves a value into a box and writes the box's address to `target`.
 ///
 /// # Safety
 /// `target` is NULL or writable.
@@ -71,13 +71,13 @@ unsafe fn give<T, H>(target: *mut *mut H, value: T, name: &str, counter: &Counte
     let written = unsafe { write_out(target, handle.cast::<H>(), name) };
     match written {
         Ok(()) => counter.created_one(),
-        // SAFETY: made above and not handed out.
+        // SAFETY: created above and not handed out.
         Err(_) => contain_drop(unsafe { Box::from_raw(handle) }),
     }
     written
 }
 
-/// Destroys what [`give`] gave.
+/// Destroys a value that [`give`] handed out.
 ///
 /// # Safety
 /// `device` is NULL or a live device of this platform. The handle is NULL, or `give` made it from a
@@ -327,7 +327,7 @@ pub(super) unsafe extern "C" fn host_callback<P: Platform>(
                 HostCallback::new(function, argument, state.platform.functions, counters.clone()),
             )
         };
-        // Counted first: it may have run before the call is back.
+        // Counted first, because it may run before the call returns.
         counters.host_callbacks.created_one();
         let accepted = state.device.host_callback(stream, callback);
         if accepted.is_err() {

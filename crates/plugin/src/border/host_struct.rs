@@ -1,7 +1,7 @@
-//! Structs of a host: detection of their layout, and writing this crate's structs into them.
+//! Structs of a host: detects their layout, and writes this crate's structs into them.
 //!
-//! We fill the newest structs, which have types; what a host gets is what its layout and ours
-//! share, field by field, by name.
+//! We fill the newest structs, which have types. A host gets the fields that its layout and ours
+//! share, by name.
 
 use serdes_abi::{
     Layout, RFC_257, SP_StreamExecutor, StructLayout, TENSORFLOW_2_4, TENSORFLOW_2_5,
@@ -10,26 +10,26 @@ use serdes_abi::{
 
 use crate::{Result, Status};
 
-/// A struct of the host's, and what is known of it.
+/// A struct of the host, with its layout and capacity.
 #[derive(Clone, Copy)]
 pub(crate) struct HostStruct {
     start: *mut u8,
     layout: &'static StructLayout,
-    /// Bytes that we may write.
+    /// The number of bytes that we may write.
     capacity: usize,
 }
 
 impl HostStruct {
-    /// Creates a struct of that layout at `start`.
+    /// Creates a view of the struct at `start` with this layout.
     ///
-    /// The host says in `struct_size` how much of it there is. Three numbers need thought: the
-    /// layout's own STRUCT_SIZE stands for the whole struct (RFC #257 announces 64 bytes of an
-    /// SP_PlatformFns of 96); 0 says nothing, and the layout decides, as it does for any plug-in in
-    /// C; and under a layout that was `forced`, the layout decides as well.
+    /// The host declares the available size in `struct_size`. Three cases are special. The layout's
+    /// own STRUCT_SIZE stands for the whole struct (RFC #257 declares 64 bytes of an SP_PlatformFns
+    /// of 96). With 0, the layout decides, as it does for any plug-in in C. Under a `forced`
+    /// layout, the layout decides as well.
     ///
     /// # Safety
-    /// `start` points to a struct that begins with its `struct_size` and has as many bytes as that
-    /// says: all of `layout` where it is the layout's STRUCT_SIZE, or 0, or `forced`.
+    /// `start` points to a struct that begins with its `struct_size` and has that many bytes, or
+    /// all of `layout` if the size is the layout's STRUCT_SIZE, or 0, or the layout is `forced`.
     pub(crate) unsafe fn new(start: *mut u8, layout: &'static StructLayout, forced: bool) -> Self {
         // SAFETY: every struct begins with its size.
         let announced = unsafe { start.cast::<usize>().read() };
@@ -41,27 +41,27 @@ impl HostStruct {
         Self { start, layout, capacity }
     }
 
-    /// Returns true if there is room for the whole announced part of the layout.
+    /// Returns true if the whole declared part of the layout fits.
     pub(crate) fn is_whole(&self) -> bool {
         self.capacity >= self.layout.struct_size
     }
 
-    /// Returns the bytes that we may write.
+    /// Returns the number of bytes that we may write.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Returns true if there is room for the field.
+    /// Returns true if the field fits.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.layout.field(field).is_some_and(|field| field.end() <= self.capacity)
     }
 
-    /// Writes the fields that `source` and this struct share, and the size of what is written.
+    /// Writes the fields that `source` and this struct share, and the number of bytes written.
     ///
     /// # Safety
-    /// `source` points to a struct that `source_layout` describes, all fields initialised; fields
-    /// of one name have one type in both. The struct is still the host's struct, and is borrowed
-    /// exclusively.
+    /// `source` points to a struct that `source_layout` describes, with all fields initialised;
+    /// fields with the same name have the same type in both. The struct still belongs to the host,
+    /// and is borrowed exclusively.
     pub(crate) unsafe fn fill(&self, source: *const u8, source_layout: &StructLayout) {
         for field in source_layout.fields.iter().filter(|field| field.name != "struct_size") {
             let Some(target) = self.layout.field(field.name) else { continue };
@@ -83,28 +83,27 @@ impl HostStruct {
         unsafe { self.start.cast::<usize>().write(size) };
     }
 
-    /// Writes one field that the newest layout does not have, if this one has it.
+    /// Writes one field that the newest layout does not have, if this layout has it.
     ///
     /// # Safety
-    /// The field has type `T` in every layout that has it. The struct is still the host's struct,
+    /// The field has type `T` in every layout that has it. The struct still belongs to the host,
     /// and is borrowed exclusively.
     pub(crate) unsafe fn set<T>(&self, field: &str, value: T) {
         if let Some(target) = self.layout.field(field)
             && target.end() <= self.capacity
             && target.size == size_of::<T>()
         {
-            // SAFETY: the field lies inside the capacity, has the size of `T`, and by the caller its
-            // type.
+            // SAFETY: the field is inside the capacity, and has the size of `T`; the caller
+            // guarantees its type.
             unsafe { self.start.add(target.offset).cast::<T>().write_unaligned(value) };
         }
     }
 }
 
-/// Fills a table of functions that has one form in all layouts; under a layout that was `forced`,
-/// that one gives the capacity.
+/// Fills a table of functions that has the same form in all layouts. A `forced` layout also
+/// determines the capacity.
 ///
-/// # Safety
-/// `target` is NULL or the host's struct of that name; `source` is what `layout` describes.
+/// `target` is NULL or the host's struct of this kind; `layout` describes `source`.
 pub(super) unsafe fn fill_table(
     forced: bool,
     target: *mut u8,
@@ -117,13 +116,13 @@ pub(super) unsafe fn fill_table(
             "there is no {name} to fill: its pointer is NULL"
         )));
     }
-    // SAFETY: not NULL, so the host's struct, which says its size; `source` is what `layout`
-    // describes, by the condition above.
+    // SAFETY: the pointer is not NULL, so it is the host's struct, which declares its size; by the
+    // condition above, `layout` describes `source`.
     unsafe { HostStruct::new(target, layout, forced).fill(source, layout) };
     Ok(())
 }
 
-/// Writes a result to where the host wants it.
+/// Writes a result to the host's `target`.
 ///
 /// # Safety
 /// `target` is NULL or points to writable memory for a `T`.
@@ -133,18 +132,19 @@ pub(super) unsafe fn write_out<T>(target: *mut T, value: T, name: &str) -> Resul
             "there is nowhere to put the result: {name} is NULL"
         )));
     }
-    // SAFETY: not NULL, so writable memory for a `T`, by the condition above.
+    // SAFETY: the pointer is not NULL, so by the condition above it is writable memory for a `T`.
     unsafe { target.write(value) };
     Ok(())
 }
 
 /// Returns the layout of a host that presets these sizes for SP_Platform and SP_PlatformFns. Sizes
-/// that no old layout has mean the newest one: newer hosts have longer structs with ours in front.
+/// that no old layout has mean the newest one: newer hosts have longer structs that begin with
+/// ours.
 pub(crate) fn layout_of_host(platform: usize, platform_functions: usize) -> &'static Layout {
     match (platform, platform_functions) {
         (_, 64) | (40, 96) => &RFC_257,
         (41, 80) => &TENSORFLOW_2_4,
-        // Whether it is this one or 2.5 shows when the host asks for an executor.
+        // The host's executor later shows if the layout is this one or 2.5.
         (34, 88) => &TENSORFLOW_2_8,
         _ => &TENSORFLOW_2_14,
     }
@@ -156,13 +156,13 @@ pub(crate) fn executor_layout(
     announced: usize,
     forced: bool,
 ) -> &'static StructLayout {
-    // Byte 256 is `host_callback` in a struct of 264 bytes and `mem_zero` in a longer one, so this
-    // size is a layout of its own.
+    // In a struct of 264 bytes, byte 256 is `host_callback`; in a longer one it is `mem_zero`. So
+    // this size identifies a layout of its own.
     let layout = if announced == 264 && !forced { &TENSORFLOW_2_5 } else { layout };
     struct_layout(layout, "SP_StreamExecutor", &SP_StreamExecutor::LAYOUT)
 }
 
-/// Returns a struct of a layout; the newest form of it where the layout has none of its own.
+/// Returns a struct of a layout, or its newest form if the layout does not have it.
 pub(crate) fn struct_layout(
     layout: &'static Layout,
     name: &str,

@@ -28,28 +28,28 @@ pub(super) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_
     unsafe { release::<P>(platform) };
 }
 
-/// Takes back what `register` put into the platform.
+/// Reclaims the state that `register` stored in the platform.
 ///
 /// # Safety
 /// `platform` is NULL or the host's struct that `register::<P>` filled; no device of the platform
-/// is created from now on.
+/// is created afterwards.
 unsafe fn release<P: Platform>(platform: *mut SP_Platform) {
     if platform.is_null() {
         return;
     }
-    // SAFETY: a platform of the host's; every layout has `ext` there.
+    // SAFETY: this is a platform of the host, and every layout has `ext` at this offset.
     let state = unsafe { mem::replace(&mut (*platform).ext, ptr::null_mut()) }.cast_const();
     if state.is_null() {
         return;
     }
-    // SAFETY: `register::<P>` put it there with `Arc::into_raw`, and it was not NULL, so this is
-    // the first time that it is taken back.
+    // SAFETY: `register::<P>` stored it with `Arc::into_raw`. It was not NULL, so it has not been
+    // reclaimed before.
     let state = unsafe { Arc::from_raw(state.cast::<RegisteredPlatform<P>>()) };
     state.settings.counters.platforms.destroyed_one();
     contain_drop(state);
 }
 
-/// The table has nothing of ours in it but addresses of functions.
+/// Does nothing: the table contains only addresses of our functions.
 pub(super) unsafe extern "C" fn destroy_platform_fns(_functions: *mut SP_PlatformFns) {}
 
 pub(super) unsafe extern "C" fn get_device_count<P: Platform>(
@@ -78,8 +78,8 @@ pub(super) unsafe extern "C" fn create_device<P: Platform>(
 }
 
 /// # Safety
-/// `platform` is the one whose `state` this is, registered and not destroyed; `params` is NULL or
-/// the host's.
+/// `platform` is the registered platform with this `state`, and is not destroyed; `params` is NULL
+/// or the host's.
 unsafe fn fill_device<P: Platform>(
     platform: *const SP_Platform,
     state: &RegisteredPlatform<P>,
@@ -117,8 +117,7 @@ unsafe fn fill_device<P: Platform>(
     };
     let filled = SP_Device {
         struct_size: 0,
-        // The host's struct may hold a value that the host keeps there.
-        // SAFETY: not NULL, and every layout has `ext` there.
+        // The host may keep a value of its own in this field.
         ext: unsafe { (*target).ext },
         ordinal,
         hardware_name: pointer(0),
@@ -128,7 +127,7 @@ unsafe fn fill_device<P: Platform>(
     };
     state.settings.counters.devices.created_one();
     let layout = struct_layout(state.layout, "SP_Device", &SP_Device::LAYOUT);
-    // SAFETY: the struct is the host's and says its size; `filled` is what its layout says.
+    // SAFETY: the struct is the host's and declares its size; its layout describes `filled`.
     unsafe {
         HostStruct::new(target.cast(), layout, state.is_layout_forced())
             .fill((&raw const filled).cast(), &SP_Device::LAYOUT)
@@ -136,8 +135,8 @@ unsafe fn fill_device<P: Platform>(
     Ok(())
 }
 
-/// Returns a device with what it says of itself, in the forms of the C API: NULL, -1 where it does
-/// not say.
+/// Opens a device and converts its description into the form of the C API: NULL or -1 for unknown
+/// values.
 fn open_device<P: Platform>(
     device: P::Device,
     platform: Arc<RegisteredPlatform<P>>,
@@ -169,13 +168,13 @@ pub(super) unsafe extern "C" fn destroy_device<P: Platform>(
     if device.is_null() {
         return;
     }
-    // SAFETY: a device of the host's; every layout has `device_handle` there.
+    // SAFETY: this is a device of the host, and every layout has `device_handle` at this offset.
     let state = unsafe { std::mem::replace(&mut (*device).device_handle, ptr::null_mut()) };
     if state.is_null() {
         return;
     }
-    // SAFETY: `create_device::<P>` put it there with `Box::into_raw`, and it was not NULL, so this
-    // is the first time that it is taken back. The host uses the device no more.
+    // SAFETY: `create_device::<P>` stored it with `Box::into_raw`. It was not NULL, so it has not
+    // been reclaimed before. The host does not use the device any more.
     let state = unsafe { Box::from_raw(state.cast::<OpenDevice<P>>()) };
     state.platform.settings.counters.devices.destroyed_one();
     contain_drop(state);

@@ -1,4 +1,4 @@
-//! Registration: what `SE_InitPlugin` does.
+//! Registration, the implementation of `SE_InitPlugin`.
 
 use std::{ffi::CString, ptr, sync::Arc};
 
@@ -19,23 +19,23 @@ use crate::{
     panic::contain,
 };
 
-/// Registers a platform with a host: the body of `SE_InitPlugin`.
+/// Registers a platform with a host, as the body of `SE_InitPlugin`.
 ///
 /// A shared library calls this through [`export!`](crate::export). A plug-in that is linked into
-/// its host calls it from a function of `SE_InitPlugin`'s signature and hands in the host's status
-/// functions, so that no symbol is needed.
+/// its host calls it from a function with the signature of `SE_InitPlugin` and passes the host's
+/// status functions, so that no symbol is needed.
 ///
-/// The platform is made by `make` only when the host's parameters are in order and its MAJOR number
-/// is ours. On any failure the status says why, and nothing is written into the host's structs.
+/// `make` is called only after the host's parameters are found valid and its MAJOR number equals
+/// ours. On failure, the status has the reason, and nothing is written into the host's structs.
 ///
 /// # Safety
-/// * `params` is NULL or points to parameters as the C API describes them: with its own size, and
-///   with platform and functions that have theirs, writable, and not touched by others during the
-///   call.
-/// * `status` is NULL or a live status of the host, on which `functions` act; these are callable
-///   from any thread until the plug-in's last function has returned.
-/// * The host calls what it is given here as the C API describes it, and no handle after it
-///   destroyed it.
+/// * `params` is NULL or points to parameters as the C API describes them: with their own size,
+///   with a platform and functions that have theirs, writable, and not accessed by others during
+///   the call.
+/// * `status` is NULL or a live status of the host, on which `functions` operate; these are
+///   callable from any thread until the plug-in's last function has returned.
+/// * The host uses the functions that it gets here as the C API describes, and does not use a
+///   handle after destroying it.
 pub unsafe fn register<P: Platform>(
     params: *mut SE_PlatformRegistrationParams,
     status: *mut TF_Status,
@@ -43,13 +43,13 @@ pub unsafe fn register<P: Platform>(
     make: impl FnOnce() -> Result<P>,
 ) {
     ANY_FUNCTIONS.get_or_init(|| functions);
-    // SAFETY: the parameters are what `fill_params` asks for, by the conditions above.
+    // SAFETY: by the conditions above, the parameters are as `fill_params` requires.
     let result = contain(|| unsafe { fill_params(params, functions, make) });
     // SAFETY: the status is the host's and alive, by the conditions above.
     unsafe { answer(&functions, status, result) };
 }
 
-/// Refuses parameters that are not in order, or of another MAJOR than ours.
+/// Refuses invalid parameters, or those of another MAJOR than ours.
 ///
 /// # Safety
 /// `params` as for [`register`].
@@ -66,7 +66,7 @@ unsafe fn check_params(params: *mut SE_PlatformRegistrationParams) -> Result<()>
             SE_PlatformRegistrationParams::STRUCT_SIZE
         )));
     }
-    // SAFETY: the host has at least the fields that we know, as its size says.
+    // SAFETY: the host's size includes at least the fields that we know.
     let (major, minor, patch) =
         unsafe { ((*params).major_version, (*params).minor_version, (*params).patch_version) };
     if major != SE_MAJOR {
@@ -96,12 +96,12 @@ struct HostStructs {
 }
 
 impl HostStructs {
-    /// By the layout that the settings force, or the sizes that the host presets.
+    /// Chooses the layout that the settings force, or the one with the sizes that the host presets.
     ///
     /// # Safety
-    /// `params` as for [`register`], and in order ([`check_params`]).
+    /// `params` as for [`register`], and valid ([`check_params`]).
     unsafe fn of(params: *mut SE_PlatformRegistrationParams, settings: &Settings) -> Result<Self> {
-        // SAFETY: the parameters are in order: not NULL, with pointers that are not NULL.
+        // SAFETY: the parameters are valid: not NULL, with pointers that are not NULL.
         let (platform, functions) = unsafe { ((*params).platform, (*params).platform_fns) };
         // SAFETY: not NULL, so they are structs of the host's, which begin with their sizes.
         let sizes = unsafe { ((*platform).struct_size, (*functions).struct_size) };
@@ -109,8 +109,8 @@ impl HostStructs {
         let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));
         let platform_layout = struct_layout(layout, "SP_Platform", &SP_Platform::LAYOUT);
         let functions_layout = struct_layout(layout, "SP_PlatformFns", &SP_PlatformFns::LAYOUT);
-        // SAFETY: the structs belong to the host and say their sizes; under a forced layout the one
-        // who forces it answers for them.
+        // SAFETY: the structs belong to the host and declare their sizes; if the layout is forced,
+        // the author who forces it is responsible for it.
         let (platform, functions) = unsafe {
             (
                 HostStruct::new(platform.cast(), platform_layout, forced),
@@ -136,11 +136,11 @@ unsafe fn fill_params<P: Platform>(
     functions: StatusFunctions,
     make: impl FnOnce() -> Result<P>,
 ) -> Result<()> {
-    // SAFETY: the parameters are as `register` asks for.
+    // SAFETY: the parameters are as `register` requires.
     unsafe { check_params(params) }?;
     let made = make()?;
     let settings = made.settings();
-    // SAFETY: as above, and they are in order.
+    // SAFETY: as above, and the parameters are valid.
     let host = unsafe { HostStructs::of(params, &settings) }?;
     let state = Arc::new(RegisteredPlatform {
         name: checked_name("name", made.name())?,
@@ -165,9 +165,9 @@ unsafe fn fill_params<P: Platform>(
         use_bfc_allocator: u8::from(best_fit),
         force_memory_growth: u8::from(growth),
     };
-    // SAFETY: `filled` is what its layout says; names have one type in all layouts (the layouts'
-    // own asserts); the count is a size_t where it exists. The structs are the host's, untouched by
-    // others.
+    // SAFETY: the layout describes `filled`; fields with the same name have the same type in all
+    // layouts (the layouts' own assertions); the count is a size_t where it exists. The structs are
+    // the host's, and not accessed by others.
     unsafe {
         host.platform.set("visible_device_count", devices as usize);
         host.platform.fill((&raw const filled).cast(), &SP_Platform::LAYOUT);
@@ -177,13 +177,14 @@ unsafe fn fill_params<P: Platform>(
         (*params).destroy_platform_fns = Some(platform::destroy_platform_fns);
     }
     state.settings.counters.platforms.created_one();
-    // The host's struct owns the state from here on; `destroy_platform` takes it back.
+    // The host's struct owns the state from now on; `destroy_platform` reclaims it.
     let _ = Arc::into_raw(state);
     Ok(())
 }
 
 /// # Safety
-/// `target` is an SP_PlatformFns of that layout, the host's, untouched by others.
+/// `target` is an SP_PlatformFns of this layout, which belongs to the host and is not accessed by
+/// others.
 unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, allocator: Allocator) {
     if layout.family == Family::Rfc {
         let best_fit = matches!(allocator, Allocator::BestFit { .. });
@@ -213,8 +214,8 @@ unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, alloc
                 Some(allocators::destroy_custom_allocator::<P>)
             },
         };
-        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition
-        // above.
+        // SAFETY: the layout describes `filled`, and by the condition above the struct is the
+        // host's.
         unsafe { target.fill((&raw const filled).cast(), &rfc::SP_PlatformFns::LAYOUT) };
     } else {
         let filled = SP_PlatformFns {
@@ -230,13 +231,13 @@ unsafe fn fill_functions<P: Platform>(target: HostStruct, layout: &Layout, alloc
             create_timer_fns: Some(platform::create_timer_fns::<P>),
             destroy_timer_fns: Some(platform::destroy_timer_fns::<P>),
         };
-        // SAFETY: `filled` is what its layout says, and the struct is the host's, by the condition
-        // above.
+        // SAFETY: the layout describes `filled`, and by the condition above the struct is the
+        // host's.
         unsafe { target.fill((&raw const filled).cast(), &SP_PlatformFns::LAYOUT) };
     }
 }
 
-/// Returns a name as hosts take it.
+/// Returns a name in the form that hosts accept, or an error.
 fn checked_name(field: &str, name: &str) -> Result<CString> {
     let mut bytes = name.bytes();
     let legal = bytes.next().is_some_and(|first| first.is_ascii_uppercase())

@@ -1,5 +1,5 @@
-//! The state behind the handles of a host: finding it, and running an author's code so that a
-//! status or nothing comes out.
+//! The state behind the handles of a host: looks it up, and runs an author's code so that every
+//! failure becomes a status or is dropped.
 
 use std::{
     ffi::CString,
@@ -14,7 +14,7 @@ use crate::{
     panic::contain,
 };
 
-/// State of a registered platform; `SP_Platform.ext` points to it.
+/// The state of a registered platform; `SP_Platform.ext` points to it.
 pub(super) struct RegisteredPlatform<P> {
     pub(super) platform: P,
     pub(super) settings: Settings,
@@ -25,13 +25,13 @@ pub(super) struct RegisteredPlatform<P> {
 }
 
 impl<P> RegisteredPlatform<P> {
-    /// Returns true if the layout is the one that the author chose, whatever the host's sizes say.
+    /// Returns true if the author chose the layout, independently of the host's sizes.
     pub(super) fn is_layout_forced(&self) -> bool {
         self.settings.layout.is_some()
     }
 }
 
-/// State of an open device; `SP_Device.device_handle` points to it.
+/// The state of an open device; `SP_Device.device_handle` points to it.
 pub(super) struct OpenDevice<P: Platform> {
     pub(super) device: P::Device,
     pub(super) platform: Arc<RegisteredPlatform<P>>,
@@ -41,8 +41,9 @@ pub(super) struct OpenDevice<P: Platform> {
     pub(super) gflops: f64,
 }
 
-/// The first table that was handed in. A shared library has only one host, so for it this is the
-/// table; it serves calls whose handle leads nowhere and that could not be answered otherwise.
+/// The first table of status functions that was registered. A shared library has only one host, so
+/// this is that host's table; it serves calls whose handle has no state and that could not report
+/// an error otherwise.
 pub(super) static ANY_FUNCTIONS: OnceLock<StatusFunctions> = OnceLock::new();
 
 /// Sets the host's status.
@@ -58,9 +59,8 @@ pub(super) unsafe fn answer(
         return;
     }
     match result {
-        // Hosts reuse statuses, so that success is said, too, where an older failure stands;
-        // looking is cheaper than setting. SAFETY: the caller's promise; the text is a constant
-        // with a NUL.
+        // Hosts reuse statuses, so success replaces an older failure; reading the code is cheaper
+        // than setting it. SAFETY: the caller's promise; the text is a constant with a NUL.
         Ok(()) => unsafe {
             if (functions.get_code)(status) != TF_Code::OK {
                 (functions.set_status)(status, TF_Code::OK, c"".as_ptr());
@@ -74,7 +74,7 @@ pub(super) unsafe fn answer(
     }
 }
 
-/// Answers a call whose handle leads nowhere.
+/// Reports the failure of a call whose handle has no state.
 ///
 /// # Safety
 /// `status` is NULL or a live status of the host that registered the plug-in.
@@ -89,7 +89,7 @@ unsafe fn answer_without_state(status: *mut TF_Status, failure: Status) {
 ///
 /// # Safety
 /// `platform` is NULL, or a platform that `register::<P>` filled and `destroy_platform::<P>` has
-/// not yet had; the state is not used after that.
+/// not yet destroyed; the state is not used after that.
 pub(super) unsafe fn platform_state<'a, P: Platform>(
     platform: *const SP_Platform,
 ) -> Result<&'a RegisteredPlatform<P>> {
@@ -109,7 +109,7 @@ pub(super) unsafe fn platform_state<'a, P: Platform>(
 ///
 /// # Safety
 /// `device` is NULL, or a device that `create_device::<P>` filled and `destroy_device::<P>` has not
-/// yet had; the state is not used after that.
+/// yet destroyed; the state is not used after that.
 pub(super) unsafe fn device_state<'a, P: Platform>(
     device: *const SP_Device,
 ) -> Result<&'a OpenDevice<P>> {
@@ -119,7 +119,7 @@ pub(super) unsafe fn device_state<'a, P: Platform>(
     // SAFETY: not NULL, so the caller says that it is a device; every layout has `device_handle`
     // there.
     let state = unsafe { (*device).device_handle }.cast::<OpenDevice<P>>();
-    // SAFETY: `create_device::<P>` put a `OpenDevice<P>` there, which lives until
+    // SAFETY: `create_device::<P>` put an `OpenDevice<P>` there, which lives until
     // `destroy_device::<P>` makes the handle NULL.
     unsafe { state.as_ref() }.ok_or_else(|| {
         Status::invalid_argument(
@@ -128,7 +128,7 @@ pub(super) unsafe fn device_state<'a, P: Platform>(
     })
 }
 
-/// Runs an operation on a platform and answers the host.
+/// Runs an operation on a platform and reports its result to the host.
 ///
 /// # Safety
 /// As for [`platform_state`]; `status` is NULL or a live status of the host that registered the
@@ -147,7 +147,7 @@ pub(super) unsafe fn with_platform<P: Platform>(
     }
 }
 
-/// Runs an operation on a device and answers the host.
+/// Runs an operation on a device and reports its result to the host.
 ///
 /// # Safety
 /// As for [`device_state`]; `status` is NULL or a live status of the host that created the device.
@@ -167,8 +167,7 @@ pub(super) unsafe fn with_device<P: Platform>(
     }
 }
 
-/// Runs an operation on a device for a function of the C API that has no status; `None` if it
-/// cannot be done.
+/// Runs an operation on a device for a function of the C API without a status; `None` if it fails.
 ///
 /// # Safety
 /// As for [`device_state`].

@@ -1,4 +1,4 @@
-//! Arrays in the memories of a client: made, read, copied, deleted.
+//! Arrays in the memories of a client: creation, reads, copies and deletion.
 
 use std::{
     ffi::c_void,
@@ -14,32 +14,32 @@ use super::{
 };
 use crate::{HostSource, HostTarget, Result, Status};
 
-/// When memory of the host that an array is made of may be used for something else.
+/// The time from which the host memory that an array is created from may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lent {
-    /// When the call is over.
+    /// When the call returns.
     DuringCall,
-    /// When an event says so.
+    /// When an event is done.
     UntilDone,
 }
 
 /// An array in a memory.
 pub(super) struct Array<P: Plugin> {
     client: Arc<OpenClient<P>>,
-    /// The place of its memory among the client's.
+    /// The index of its memory in the client.
     memory: usize,
     shape: Shape,
     minor_to_major: Vec<i64>,
-    /// When its bytes are there.
+    /// Done when its bytes are written.
     ready: Event,
-    /// `None` once it is deleted.
+    /// `None` after deletion.
     storage: Mutex<Option<Arc<BufferOf<P>>>>,
-    /// Its bytes, as often as the host wants them to stay although it may be deleted.
+    /// References to its bytes, one for each hold by the host, which keep them after deletion.
     held: Mutex<Vec<Arc<BufferOf<P>>>>,
 }
 
 impl<P: Plugin> Array<P> {
-    /// Returns an array whose bytes somebody else puts there.
+    /// Creates an array whose bytes are written by someone else.
     pub(super) fn allocate(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -50,7 +50,7 @@ impl<P: Plugin> Array<P> {
         Ok(Self::of(client, memory, shape, ready, Some(storage)))
     }
 
-    /// Returns an array that never was.
+    /// Creates an array that has failed.
     pub(super) fn failed(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -78,12 +78,12 @@ impl<P: Plugin> Array<P> {
         }
     }
 
-    /// Makes an array of memory of the host; gives it, and an event that is done when that memory
-    /// may be used for something else.
+    /// Creates an array from host memory; returns it, and an event that is done when the memory may
+    /// be reused.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is no memory for it; as the buffer's, where the memory of the
-    /// host is lent for the call alone.
+    /// `RESOURCE_EXHAUSTED` if there is not enough memory; the buffer's errors, if the host memory
+    /// is lent for the call only.
     pub(super) fn put(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -107,7 +107,7 @@ impl<P: Plugin> Array<P> {
         let array = Self::allocate(client, memory, shape, ready.clone())?;
         let storage = array.storage()?;
         enqueue(&client.device_of(memory)?.writes, bytes, completer, move || write(&storage));
-        // A failed write does not read the memory any more either.
+        // A failed write does not read the memory any more, so it completes the event too.
         let (completer, done) = Event::pending();
         ready.on_done(|_| completer.complete(Ok(())));
         Ok((array, done))
@@ -137,10 +137,10 @@ impl<P: Plugin> Array<P> {
         self.storage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns its bytes.
+    /// Returns the buffer with its bytes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it is deleted; why it failed, if it never had any.
+    /// `INVALID_ARGUMENT` if it is deleted; its failure, if it has failed.
     pub(super) fn storage(&self) -> Result<Arc<BufferOf<P>>> {
         if let Some(storage) = &*self.lock() {
             return Ok(Arc::clone(storage));
@@ -154,7 +154,7 @@ impl<P: Plugin> Array<P> {
         }
     }
 
-    /// Gives its bytes back, when nothing that was begun needs them any more.
+    /// Frees its bytes when no operation that was begun needs them any more.
     pub(super) fn delete(&self) {
         let storage = self.lock().take();
         drop(storage);
@@ -164,7 +164,7 @@ impl<P: Plugin> Array<P> {
         self.lock().is_none()
     }
 
-    /// Keeps its bytes, though it may be deleted, until [`Self::release`] or its end.
+    /// Keeps its bytes, even after deletion, until [`Self::release`] or its end.
     ///
     /// # Errors
     /// As [`Self::storage`].
@@ -174,10 +174,10 @@ impl<P: Plugin> Array<P> {
         Ok(())
     }
 
-    /// Takes back one [`Self::hold`].
+    /// Reverts one [`Self::hold`].
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if there was none.
+    /// `FAILED_PRECONDITION` if there is none.
     pub(super) fn release(&self) -> Result<()> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).pop();
         held.map(drop).ok_or_else(|| {
@@ -187,16 +187,16 @@ impl<P: Plugin> Array<P> {
         })
     }
 
-    /// Address of its bytes, in the device's own terms.
+    /// Returns the address of its bytes on the device.
     ///
     /// # Errors
-    /// As [`Self::storage`]; `UNIMPLEMENTED` if the device does not say.
+    /// As [`Self::storage`]; `UNIMPLEMENTED` if the device does not return it.
     pub(super) fn address(&self) -> Result<NonNull<c_void>> {
         let address = self.storage()?.address();
         address.ok_or_else(|| Status::unimplemented("this plug-in does not say where arrays lie"))
     }
 
-    /// Copies its elements to the host, in that order.
+    /// Copies its elements to the host, in the layout `layout`.
     ///
     /// # Errors
     /// As [`Self::storage`].
@@ -206,20 +206,20 @@ impl<P: Plugin> Array<P> {
         })
     }
 
-    /// Copies bytes as they lie in the device's memory, from `offset` on.
+    /// Copies bytes from the device's memory unchanged, from `offset`.
     ///
     /// # Errors
-    /// As [`Self::storage`]; `INVALID_ARGUMENT` if they do not lie inside of the array.
+    /// As [`Self::storage`]; `INVALID_ARGUMENT` if they are not inside the array.
     pub(super) fn read_raw(&self, offset: i64, target: HostTarget) -> Result<Event> {
         let bytes = self.range(offset, i64::try_from(target.len()).unwrap_or(i64::MAX))?;
         let mut target = target;
         self.copy_out(bytes.len(), move |storage| storage.read(bytes.start as u64, &mut target))
     }
 
-    /// Range of those bytes in the device's memory.
+    /// Returns the range of these bytes in the device's memory.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they are not all inside of the array.
+    /// `INVALID_ARGUMENT` if they are not all inside the array.
     pub(super) fn range(&self, offset: i64, size: i64) -> Result<std::ops::Range<usize>> {
         let all = self.shape.device_bytes();
         let start = usize::try_from(offset).ok();
@@ -234,7 +234,7 @@ impl<P: Plugin> Array<P> {
         }
     }
 
-    /// Does that with its bytes when they are there, behind what was to be read before.
+    /// Calls `copy` with its bytes when they are written, after earlier reads.
     fn copy_out(
         &self,
         bytes: usize,
@@ -250,7 +250,7 @@ impl<P: Plugin> Array<P> {
         }))
     }
 
-    /// Returns a copy of it in another memory, of whichever client of the plug-in.
+    /// Returns a copy of it in another memory, of any client of the plug-in.
     ///
     /// # Errors
     /// As [`Self::storage`], and [`Self::allocate`].
@@ -275,7 +275,7 @@ impl<P: Plugin> Array<P> {
     }
 }
 
-/// Direction of a copy: to a device or from it.
+/// The direction of a copy: to a device or from it.
 #[derive(Clone, Copy)]
 enum Way {
     In,

@@ -1,29 +1,29 @@
-//! Pieces of host memory at equal distances, and their copies.
+//! Equally spaced chunks of host memory, and their copies.
 
 use std::ptr;
 
 use crate::{HostSource, HostTarget, Result, Status};
 
-/// Pieces of host memory of one size, at equal distances.
+/// Chunks of host memory of one size, with equal spacing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunks {
-    /// Bytes from the memory's beginning to the first.
+    /// The offset of the first chunk in the memory, in bytes.
     pub(super) offset: usize,
-    /// Bytes of each.
+    /// The size of each chunk in bytes.
     pub(super) chunk: usize,
-    /// Bytes from one to the next.
+    /// The distance from one chunk to the next, in bytes.
     pub(super) stride: isize,
-    /// Number of chunks.
+    /// The number of chunks.
     pub(super) count: usize,
 }
 
 impl Chunks {
-    /// Returns the number of bytes of all of them, one after another.
+    /// Returns the number of bytes in all chunks together.
     pub(super) fn bytes(self) -> usize {
         self.chunk.saturating_mul(self.count)
     }
 
-    /// Fails unless the first and the last chunk, and so all of them, lie inside of `memory` bytes,
+    /// Fails unless the first and the last chunk, and so all of them, are inside `memory` bytes,
     /// and `bytes` is the number of bytes in them.
     fn check(self, memory: usize, bytes: usize) -> Result<()> {
         let reach = isize::try_from(self.count.saturating_sub(1)).ok();
@@ -41,11 +41,11 @@ impl Chunks {
         ))
     }
 
-    /// Copies chunks of one side to the other; the strides are in bytes.
+    /// Copies chunks from one side to the other; the strides are in bytes.
     ///
     /// # Safety
-    /// `count` chunks can be read at `from`, and written at `to`, at those distances, and no byte
-    /// is in both.
+    /// `count` chunks can be read at `from` and written at `to`, with these strides, and no byte is
+    /// in both.
     unsafe fn copy(self, from: (*const u8, isize), to: (*mut u8, isize)) {
         /// # Safety
         /// As above; a chunk is a `T`.
@@ -54,7 +54,7 @@ impl Chunks {
             for _ in 0..count {
                 // SAFETY: the caller's promise; alignment does not matter.
                 unsafe { target.cast::<T>().write_unaligned(source.cast::<T>().read_unaligned()) };
-                // One step further than the last is not followed.
+                // The step past the last chunk is not dereferenced.
                 source = source.wrapping_offset(from.1);
                 target = target.wrapping_offset(to.1);
             }
@@ -79,29 +79,29 @@ impl Chunks {
         }
     }
 
-    /// Copies them one after another into `bytes`.
+    /// Copies the chunks into `bytes`, one after another.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` if they do not all lie inside of the source, or `bytes` has another length.
+    /// `OUT_OF_RANGE` if they are not all inside the source, or `bytes` has another length.
     pub(super) fn read(self, source: &HostSource, bytes: &mut [u8]) -> Result<()> {
         self.check(source.len(), bytes.len())?;
         let from = source.as_ptr().wrapping_add(self.offset);
-        // SAFETY: all chunks lie in the source, whose bytes can be read by its promise, and as many
-        // bytes in `bytes`, which is ours alone.
+        // SAFETY: all chunks are in the source, whose bytes can be read by its promise, and `bytes`
+        // has the same number of bytes and is exclusive.
         unsafe {
             self.copy((from, self.stride), (bytes.as_mut_ptr(), self.chunk.cast_signed()));
         }
         Ok(())
     }
 
-    /// Copies `bytes` into them.
+    /// Copies `bytes` into the chunks.
     ///
     /// # Errors
-    /// `OUT_OF_RANGE` if they do not all lie inside of the target, or `bytes` has another length.
+    /// `OUT_OF_RANGE` if they are not all inside the target, or `bytes` has another length.
     pub(super) fn write(self, bytes: &[u8], target: &mut HostTarget) -> Result<()> {
         self.check(target.len(), bytes.len())?;
         let to = target.as_mut_ptr().wrapping_add(self.offset);
-        // SAFETY: all chunks lie in the target, whose bytes can be written and are exclusive by its
+        // SAFETY: all chunks are in the target, whose bytes can be written and are exclusive by its
         // promise, and `bytes` has the same number of bytes.
         unsafe {
             self.copy((bytes.as_ptr(), self.chunk.cast_signed()), (to, self.stride));

@@ -1,5 +1,4 @@
-//! A client that was created: its devices and memories, asked once, and the threads that do their
-//! work.
+//! An open client: its devices and memories, queried once, and the threads that do their work.
 
 use std::{
     ops::Range,
@@ -24,20 +23,20 @@ pub(super) type DeviceOf<P> = <<P as Plugin>::Client as Client>::Device;
 pub(super) type MemoryOf<P> = <DeviceOf<P> as Device>::Memory;
 pub(super) type BufferOf<P> = device::BufferOf<<P as Plugin>::Client>;
 
-/// Largest copy in bytes that is done on the calling thread, if the device has nothing else to do:
-/// it takes longer to wake a thread.
+/// The largest copy in bytes that is done on the calling thread, if the device is idle: waking a
+/// thread takes longer.
 pub(super) const INLINE_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 32 << 10 };
 
-/// A client with what was asked of it.
+/// A client with its devices and memories.
 pub(super) struct OpenClient<P: Plugin> {
     pub(super) client: P::Client,
     pub(super) platform_name: String,
     pub(super) platform_version: String,
     pub(super) devices: Box<[OpenDevice<P>]>,
     pub(super) memories: Box<[OpenMemory<P>]>,
-    /// The devices as a host has them, when it asks.
+    /// The handles of the devices, created on the host's first query.
     pub(super) device_handles: OnceLock<Handles<PJRT_Device>>,
-    /// The memories as a host has them, when it asks.
+    /// The handles of the memories, created on the host's first query.
     pub(super) memory_handles: OnceLock<Handles<PJRT_Memory>>,
 }
 
@@ -45,46 +44,46 @@ pub(super) struct OpenClient<P: Plugin> {
 pub(super) struct OpenDevice<P: Plugin> {
     pub(super) client: Weak<OpenClient<P>>,
     pub(super) device: DeviceOf<P>,
-    /// Its place among the client's devices, and so its number.
+    /// Its index in the client, which is also its number.
     pub(super) index: usize,
     pub(super) local_hardware_id: i32,
     pub(super) kind: String,
-    /// Text for people.
+    /// A description for people.
     pub(super) text: String,
     pub(super) attributes: NamedValues,
-    /// The place of its first memory among the client's, and how many it has.
+    /// The range of its memories in the client's list.
     pub(super) memories: Range<usize>,
-    /// Queue of copies to the device, in order.
+    /// The queue of copies to the device, in order.
     pub(super) writes: Queue,
-    /// Queue of copies from the device, in order.
+    /// The queue of copies from the device, in order.
     pub(super) reads: Queue,
-    /// Queue of runs of programs, in order.
+    /// The queue of program runs, in order.
     pub(super) runs: Queue,
 }
 
-/// A memory of an [`OpenClient`]. A host has its address, and may look at what it begins with.
+/// A memory of an [`OpenClient`]. A host holds its address, and may read its first fields.
 #[repr(C)]
 pub(super) struct OpenMemory<P: Plugin> {
     _head: MemoryHead,
     pub(super) client: Weak<OpenClient<P>>,
     pub(super) memory: MemoryOf<P>,
-    /// The place of its device among the client's.
+    /// The index of its device in the client.
     pub(super) device: usize,
-    /// Its place among the client's memories, and so its number.
+    /// Its index in the client, which is also its number.
     pub(super) index: usize,
     pub(super) kind: String,
-    /// Number of the memory's kind, equal for memories of one kind.
+    /// The number of the memory's kind, equal for memories of the same kind.
     pub(super) kind_id: i32,
-    /// Text for people.
+    /// A description for people.
     pub(super) text: String,
 }
 
 impl<P: Plugin> OpenClient<P> {
-    /// Asks a client for its devices and their memories.
+    /// Queries the devices of a client and their memories.
     ///
     /// # Errors
-    /// As the client's; `INTERNAL` if a device has no memory, or there are more than can be
-    /// counted.
+    /// The client's errors; `INTERNAL` if a device has no memory, or there are more than can be
+    /// numbered.
     pub(super) fn new(client: P::Client) -> Result<Arc<Self>> {
         let platform_name = client.platform_name().to_owned();
         let platform_version = client.platform_version().to_owned();
@@ -129,7 +128,7 @@ impl<P: Plugin> OpenClient<P> {
         }))
     }
 
-    /// Returns the memory of that place.
+    /// Returns the memory at this index.
     ///
     /// # Errors
     /// `INTERNAL` if there is none.
@@ -137,7 +136,7 @@ impl<P: Plugin> OpenClient<P> {
         self.memories.get(index).ok_or_else(|| Status::internal("there is no such memory"))
     }
 
-    /// Returns the device that has the memory of that place.
+    /// Returns the device of the memory at this index.
     ///
     /// # Errors
     /// `INTERNAL` if there is none.
@@ -146,7 +145,7 @@ impl<P: Plugin> OpenClient<P> {
         device.ok_or_else(|| Status::internal("there is no such device"))
     }
 
-    /// Identity of the set of devices: the same for clients of the same devices.
+    /// Returns the identity of the set of devices: the same for clients with the same devices.
     pub(super) fn topology(&self) -> String {
         let mut text = format!("{}\n{}\n", self.platform_name, self.platform_version);
         for device in &self.devices {
@@ -198,7 +197,7 @@ impl<P: Plugin> OpenMemory<P> {
     }
 }
 
-/// Gives memories their numbers, and each kind its own.
+/// Sets the numbers of memories and of their kinds.
 fn number<P: Plugin>(memories: &mut [OpenMemory<P>]) {
     let mut kinds: Vec<String> = Vec::new();
     for (index, memory) in memories.iter_mut().enumerate() {
@@ -212,16 +211,17 @@ fn number<P: Plugin>(memories: &mut [OpenMemory<P>]) {
     }
 }
 
-/// Returns a place as the C API counts: it was checked that there are no more.
+/// Returns an index in the type that the C API uses; the number of items was checked before.
 pub(super) fn id(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX)
 }
 
-// A client may go with the last piece of its own work. Its queues can be dropped there: none waits
-// for the thread that drops it, and who does work of a queue for it has the client for as long.
+// The last piece of a client's work may drop the client. Its queues can be dropped there: none of
+// them waits for the thread that drops it, and whoever runs a queue's work for it holds the client
+// meanwhile.
 
-/// Puts work into a queue, behind what is there, and says how it came out; it may be done when this
-/// returns. Work of many bytes is done by the queue's own thread.
+/// Puts work into a queue, after its present work, and completes `completer` with the result. The
+/// work may be done when this returns. Work on many bytes is done by the queue's own thread.
 pub(super) fn enqueue(
     queue: &Queue,
     bytes: usize,
@@ -229,17 +229,17 @@ pub(super) fn enqueue(
     work: impl FnOnce() -> Result<()> + Send + 'static,
 ) {
     let runs_on = if bytes <= INLINE_BYTES { RunsOn::AnyThread } else { RunsOn::Worker };
-    // If there is no thread, the task is dropped, and with it the completer, which says so.
+    // If there is no thread, the task is dropped, and with it the completer, which reports that.
     let _ = queue.submit_always(runs_on, move |_| {
         working(|| completer.complete(contain(work)));
         Ok(())
     });
 }
 
-/// Copies all of a buffer through memory of the host, in pieces.
+/// Copies a whole buffer through host memory, in pieces.
 ///
 /// # Errors
-/// As the buffers'.
+/// The errors of the buffers.
 pub(super) fn copy_through_host<B: Buffer>(source: &B, target: &B, size: usize) -> Result<()> {
     const PIECE: usize = if cfg!(miri) { 1 << 9 } else { 1 << 20 };
     let mut staging = vec![0_u8; PIECE.min(size)];
@@ -258,7 +258,7 @@ pub(super) fn copy_through_host<B: Buffer>(source: &B, target: &B, size: usize) 
     Ok(())
 }
 
-/// Does that when all events are done, with the failure of the first that failed.
+/// Calls `work` when all events are done, with the failure of the first one that failed.
 pub(super) fn after_all(
     mut events: std::vec::IntoIter<Event>,
     work: impl FnOnce(Result<()>) + Send + 'static,
@@ -267,7 +267,7 @@ pub(super) fn after_all(
         match event.outcome() {
             Some(Ok(())) => {}
             Some(Err(failure)) => return work(Err(failure)),
-            // Boxed, since the work would otherwise be part of its own type.
+            // Boxed, since the closure would otherwise contain its own type.
             None => {
                 let work: Box<dyn FnOnce(Result<()>) + Send> = Box::new(work);
                 return event.on_done(move |outcome| match outcome {
@@ -280,7 +280,7 @@ pub(super) fn after_all(
     work(Ok(()));
 }
 
-/// Returns an event that is done when something else is, with what it answers then.
+/// Returns an event that `work` completes; `work` is called when `event` is done.
 pub(super) fn after(event: &Event, work: impl FnOnce(Completer) + Send + 'static) -> Event {
     let (completer, answer) = Event::pending();
     event.on_done(move |outcome| match outcome {

@@ -1,20 +1,20 @@
-//! Options of a compilation: how many devices a program runs on, and which.
+//! Options of a compilation: the number of devices that a program runs on, and their assignment.
 
 use serdes_wire::{Dialect, FieldValue, Malformed, WireReader};
 
 use crate::{Result, Status};
 
-/// Options of a compilation. Hosts write them as the message `xla.CompileOptionsProto`.
+/// The options of a compilation. Hosts write them as the message `xla.CompileOptionsProto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileOptions {
     bytes: Vec<u8>,
     replicas: usize,
     partitions: usize,
-    /// The devices of the first replica, then those of the second.
+    /// The devices of the first replica, then those of the second, and so on.
     devices: Vec<usize>,
 }
 
-// Fields of `xla.CompileOptionsProto`, of `ExecutableBuildOptionsProto` in it, and of
+// Field numbers of `xla.CompileOptionsProto`, of `ExecutableBuildOptionsProto` in it, and of
 // `DeviceAssignmentProto` with its `ComputationDevice`.
 const BUILD_OPTIONS: u32 = 3;
 const DEVICE_ORDINAL: u32 = 1;
@@ -24,7 +24,7 @@ const DEVICE_ASSIGNMENT: u32 = 9;
 const COMPUTATION_DEVICES: u32 = 3;
 const REPLICA_DEVICE_IDS: u32 = 1;
 
-/// The parser of XLA is that of TensorFlow.
+/// XLA parses like TensorFlow.
 const PARSER: Dialect = Dialect::Tensorflow;
 
 /// The fields that are read.
@@ -33,15 +33,16 @@ struct Fields {
     ordinal: Option<usize>,
     replicas: usize,
     partitions: usize,
-    /// Devices of each partition, a list of replicas each.
+    /// The devices of each partition, as lists of replicas.
     assignment: Vec<Vec<u64>>,
 }
 
 impl CompileOptions {
-    /// Reads options for a client of that many devices. Empty ones are for the first device.
+    /// Reads options for a client with `client_devices` devices. Empty options select the first
+    /// device.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they are no such message, or name devices that are not there.
+    /// `INVALID_ARGUMENT` if they are not such a message, or name devices that do not exist.
     pub(super) fn read(bytes: &[u8], client_devices: usize) -> Result<Self> {
         let fields = Fields::read(bytes).map_err(|malformed| {
             Status::invalid_argument(format!("the compile options: {malformed}"))
@@ -72,7 +73,7 @@ impl CompileOptions {
         &self.bytes
     }
 
-    /// Returns the number of copies of the program that run on other data.
+    /// Returns the number of copies of the program, which run on different data.
     #[must_use]
     pub fn replicas(&self) -> usize {
         self.replicas
@@ -84,14 +85,14 @@ impl CompileOptions {
         self.partitions
     }
 
-    /// Returns the devices that the program runs on, by their places among the client's: those of
-    /// the partitions of the first replica, then of the second.
+    /// Returns the devices that the program runs on, as indexes in the client: those of the
+    /// partitions of the first replica, then of the second.
     #[must_use]
     pub fn devices(&self) -> &[usize] {
         &self.devices
     }
 
-    /// Replica and partition of a place in [`Self::devices`].
+    /// Returns replica and partition of an index in [`Self::devices`].
     pub(super) fn logical(&self, place: usize) -> (usize, usize) {
         (place / self.partitions, place % self.partitions)
     }
@@ -123,7 +124,7 @@ fn number(out: &mut Vec<u8>, field: u32, value: usize) {
     serdes_wire::varint::push(out, value as u64);
 }
 
-/// Returns the devices of an assignment, the replicas one after another.
+/// Returns the devices of an assignment, replica by replica.
 fn in_order(assignment: &[Vec<u64>], replicas: usize, partitions: usize) -> Result<Vec<usize>> {
     let is_whole = assignment.len() == partitions
         && assignment.iter().all(|of_partition| of_partition.len() == replicas);
@@ -155,7 +156,7 @@ impl Fields {
         let count = |value| usize::try_from(value).unwrap_or(usize::MAX);
         while let Some(field) = build.next_field()? {
             match (field.number, field.value) {
-                // A negative one stands for none.
+                // A negative number means none.
                 (DEVICE_ORDINAL, FieldValue::Varint(value)) => {
                     self.ordinal = usize::try_from(value.cast_signed()).ok();
                 }

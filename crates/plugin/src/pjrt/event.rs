@@ -1,6 +1,6 @@
-//! Something that will be done: waited for, or told of.
+//! The completion of an operation, with waits and callbacks.
 //!
-//! This file knows nothing of devices or of the C API.
+//! The module does not depend on devices or the C API.
 
 use std::{
     cell::Cell,
@@ -27,11 +27,12 @@ impl Shared {
     }
 }
 
-/// Something that will be done, once.
+/// The completion of an operation, which happens once.
 #[derive(Clone)]
 pub(super) struct Event(Arc<Shared>);
 
-/// Says that an event is done. One that is dropped before says that its work was given up.
+/// Completes an event. One that is dropped before completes it with the error that its work was
+/// abandoned.
 pub(super) struct Completer(Option<Event>);
 
 thread_local! {
@@ -39,8 +40,8 @@ thread_local! {
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the work of a device. What it calls back cannot wait for other work: that might be behind
-/// it.
+/// Runs the work of a device. Callbacks from it cannot wait for other work, which might be queued
+/// behind it.
 pub(super) fn working<T>(work: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
@@ -57,7 +58,7 @@ impl Event {
         Self(Arc::new(Shared { progress: Mutex::new(progress), done: Condvar::new() }))
     }
 
-    /// Returns an event, and what says that it is done.
+    /// Returns a pending event, and its completer.
     pub(super) fn pending() -> (Completer, Self) {
         let event = Self::of(Progress::Pending(Vec::new()));
         (Completer(Some(event.clone())), event)
@@ -68,7 +69,7 @@ impl Event {
         Self::of(Progress::Done(outcome))
     }
 
-    /// Outcome, if it is done.
+    /// Returns the outcome, if the event is done.
     pub(super) fn outcome(&self) -> Option<Result<()>> {
         match &*self.0.lock() {
             Progress::Pending(_) => None,
@@ -76,10 +77,10 @@ impl Event {
         }
     }
 
-    /// Waits on the calling thread.
+    /// Waits for the event on the calling thread.
     ///
     /// # Errors
-    /// The failure of what was waited for; `FAILED_PRECONDITION` where a device's own work waits.
+    /// The failure of the operation; `FAILED_PRECONDITION` if a device's own work waits.
     pub(super) fn wait(&self) -> Result<()> {
         let mut progress = self.0.lock();
         loop {
@@ -98,7 +99,8 @@ impl Event {
         }
     }
 
-    /// Calls when it is done: on the thread that does it, or here and now if that has happened.
+    /// Calls `callback` when the event is done: on the thread that completes it, or immediately if
+    /// it is done.
     pub(super) fn on_done(&self, callback: impl FnOnce(Result<()>) + Send + 'static) {
         let mut progress = self.0.lock();
         match &mut *progress {
@@ -113,7 +115,7 @@ impl Event {
 }
 
 impl Completer {
-    /// Completes the event with its outcome: wakes waiting threads, and calls the listeners.
+    /// Completes the event: wakes waiting threads, and calls the callbacks.
     pub(super) fn complete(mut self, outcome: Result<()>) {
         if let Some(event) = self.0.take() {
             finish(&event, outcome);
@@ -139,8 +141,7 @@ fn finish(event: &Event, outcome: Result<()>) {
     event.0.done.notify_all();
     if let Progress::Pending(callbacks) = before {
         for callback in callbacks {
-            // One that panics must not keep the others from being called; the panic is not
-            // reported.
+            // A callback that panics must not prevent the others; the panic is not reported.
             let _ = contain(|| {
                 callback(outcome.clone());
                 Ok(())

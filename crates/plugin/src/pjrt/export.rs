@@ -1,9 +1,9 @@
-//! The symbol that frameworks look for.
+//! Defines the symbol that frameworks look up.
 
-/// Makes the current crate, a cdylib, a PJRT plug-in: defines `GetPjrtApi`.
+/// Turns the current crate, a cdylib, into a PJRT plug-in: defines `GetPjrtApi`.
 ///
 /// A second symbol declares, in the library's file, the oldest minor of frameworks that the plug-in
-/// supports, for tools that judge it without loading.
+/// supports, for tools that inspect the library without loading it.
 ///
 /// The argument is a type that implements [`pjrt::Plugin`](crate::pjrt::Plugin).
 ///
@@ -27,7 +27,7 @@ macro_rules! export_pjrt {
             #[cfg_attr(not(test), unsafe(export_name = "serdes_oldest_framework_minor_29"))]
             #[allow(unsafe_code, reason = "tools look for a symbol of this name")]
             #[cfg_attr(test, allow(dead_code, reason = "only compiled"))]
-            /// From which minor on frameworks are taken.
+            /// The oldest minor of frameworks that the plug-in supports.
             pub static OLDEST_FRAMEWORK_MINOR: u8 = 29;
         };
     };

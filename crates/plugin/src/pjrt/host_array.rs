@@ -1,38 +1,39 @@
-//! Layout of an array in memory of the host, and the conversion of its elements into the order of a
+//! The layout of an array in host memory, and the conversion of its elements to the order of a
 //! device and back.
 //!
-//! A device has the elements one after another, the last dimension changing fastest, several in a
-//! byte where they are small. The host may have them in any order, apart or over one another.
+//! A device has the elements contiguously, with the last dimension changing fastest, and packs
+//! small ones into bytes. The host may have them in any order, with gaps or overlapping.
 
 use super::{Shape, chunks::Chunks};
 use crate::{HostSource, HostTarget, Result, Status};
 
-/// Bytes of host memory that are put into order at a time; fewer under Miri, which takes its time.
+/// The number of bytes of host memory that are reordered at a time; smaller under Miri, which is
+/// slow.
 const PIECE_BYTES: usize = if cfg!(miri) { 1 << 9 } else { 256 << 10 };
 
-/// An array in memory of the host: where its elements lie, from the lowest byte that it touches on.
+/// An array in host memory: the positions of its elements, from the lowest byte that it touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostArray {
     shape: Shape,
-    /// Bytes from an element to the next one, for each dimension.
+    /// The number of bytes from one element to the next, for each dimension.
     strides: Vec<isize>,
-    /// Bytes from the lowest one to the first element.
+    /// The number of bytes from the lowest one to the first element.
     first: usize,
-    /// Bytes from the lowest one to the end of the highest element.
+    /// The number of bytes from the lowest one to the end of the highest element.
     extent: usize,
 }
 
 impl HostArray {
-    /// Elements one after another, the last dimension changing fastest.
+    /// Creates the layout of contiguous elements, with the last dimension changing fastest.
     pub(super) fn dense(shape: Shape) -> Self {
         let (strides, extent) = (dense_strides(&shape, shape.minor_to_major()), shape.host_bytes());
         Self { shape, strides, first: 0, extent }
     }
 
-    /// Elements one after another, the dimensions changing in that order, the fastest first.
+    /// Creates the layout of contiguous elements with this order of dimensions, the fastest first.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` unless each dimension stands there once.
+    /// `INVALID_ARGUMENT` unless each dimension occurs once.
     pub(super) fn in_order(shape: Shape, minor_to_major: &[i64]) -> Result<Self> {
         let rank = shape.dimensions().len();
         let mut sorted = minor_to_major.to_vec();
@@ -47,8 +48,8 @@ impl HostArray {
         Ok(Self { shape, strides, first: 0, extent })
     }
 
-    /// Elements with the byte strides `strides`, one per dimension; 0 repeats an element, negative
-    /// ones go back.
+    /// Creates the layout with the byte strides `strides`, one per dimension; 0 repeats an element,
+    /// and negative strides go backwards.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` unless there is a stride for each dimension, and if the array would be
@@ -87,17 +88,17 @@ impl HostArray {
         })
     }
 
-    /// Returns the bytes from the lowest one that it touches to its first element.
+    /// Returns the number of bytes from the lowest one that it touches to its first element.
     pub(super) fn first(&self) -> usize {
         self.first
     }
 
-    /// Returns the bytes from the lowest one that it touches to the end of the highest.
+    /// Returns the number of bytes from the lowest one that it touches to the end of the highest.
     pub(super) fn extent(&self) -> usize {
         self.extent
     }
 
-    /// Returns true if the bytes are those of a device already.
+    /// Returns true if the bytes are already in the order of a device.
     pub(super) fn is_as_on_a_device(&self) -> bool {
         !self.shape.element_type().is_packed() && self.is_dense()
     }
@@ -109,11 +110,11 @@ impl HostArray {
             || together.into_iter().all(|((own, dense), &dimension)| dimension <= 1 || own == dense)
     }
 
-    /// Gives the array's bytes as a device has them, piece by piece: the place of a piece in the
-    /// device's memory, and the piece.
+    /// Passes the array's bytes to `take` in the order of a device, piece by piece: the offset of a
+    /// piece in the device's memory, and the piece.
     ///
     /// # Errors
-    /// What `take` answers.
+    /// The errors of `take`.
     pub(super) fn gather(
         &self,
         source: &HostSource,
@@ -142,11 +143,11 @@ impl HostArray {
         })
     }
 
-    /// Takes the array's bytes as a device has them, piece by piece, and puts them where they
-    /// belong.
+    /// Gets the array's bytes from `give` in the order of a device, piece by piece, and writes them
+    /// to their positions.
     ///
     /// # Errors
-    /// What `give` answers.
+    /// The errors of `give`.
     pub(super) fn scatter(
         &self,
         target: &mut HostTarget,
@@ -161,7 +162,7 @@ impl HostArray {
             let piece = bytes.get_mut(..elements * element).unwrap_or_default();
             let packed = self.packed_bytes(piece.len());
             let room = piece.get_mut(..packed).ok_or_else(outside)?;
-            // SAFETY: `room` is borrowed alone, and so is the value for the call.
+            // SAFETY: `room` is borrowed exclusively, and so is the value during the call.
             let mut room = unsafe { HostTarget::from_raw(room.as_mut_ptr().cast(), room.len()) };
             give(place, &mut room)?;
             self.unpack(piece);
@@ -175,15 +176,15 @@ impl HostArray {
         })
     }
 
-    /// Returns the number of elements in a piece, and bytes of each in memory of the host. A piece
-    /// of packed elements fills whole bytes.
+    /// Returns the number of elements in a piece, and the size of each in host memory. A piece of
+    /// packed elements fills whole bytes.
     fn piece(&self) -> (usize, usize) {
         let element = self.shape.element_type().host_bytes();
         ((PIECE_BYTES / element).min(self.shape.elements().next_multiple_of(8)), element)
     }
 
-    /// Calls `each` for every piece of `width` elements: its place on the device, its number of
-    /// elements, and their chunks in memory of the host.
+    /// Calls `each` for every piece of `width` elements: its offset on the device, its number of
+    /// elements, and their chunks in host memory.
     fn pieces(
         &self,
         width: usize,
@@ -197,7 +198,7 @@ impl HostArray {
             let place = (begin as u64 / 8) * bits + (begin as u64 % 8) * bits / 8;
             let mut left = elements;
             each(place, elements, &mut std::iter::from_fn(|| runs.next(&mut left)))?;
-            // What was not asked for is passed over.
+            // Skips the chunks that were not used.
             while runs.next(&mut left).is_some() {}
             begin += elements;
         }
@@ -205,7 +206,7 @@ impl HostArray {
     }
 
     /// Returns the number of bytes that elements take on the device; `bytes` is their number of
-    /// bytes on the host, one each where they are packed.
+    /// bytes on the host, which is one each if they are packed.
     fn packed_bytes(&self, bytes: usize) -> usize {
         match self.shape.element_type().device_bits() {
             bits @ (1 | 2 | 4) => bytes.div_ceil(8 / bits),
@@ -213,8 +214,8 @@ impl HostArray {
         }
     }
 
-    /// Packs elements of a byte each where the device does, to the front of the bytes; gives how
-    /// many bytes there are then.
+    /// Packs elements of one byte each like the device does, to the front of `bytes`; returns the
+    /// number of packed bytes.
     fn pack(&self, bytes: &mut [u8]) -> usize {
         let bits = self.shape.element_type().device_bits();
         if bits >= 8 {
@@ -233,14 +234,14 @@ impl HostArray {
         length
     }
 
-    /// Turns packed elements at the front of the bytes into elements of a byte each.
+    /// Unpacks elements at the front of `bytes` into one byte each.
     fn unpack(&self, bytes: &mut [u8]) {
         let bits = self.shape.element_type().device_bits();
         if bits >= 8 {
             return;
         }
         let (each, mask) = (8 / bits, (1_u8 << bits) - 1);
-        // From behind: no byte is written before it was read.
+        // Goes backwards, so that no byte is written before it is read.
         for index in (0..bytes.len()).rev() {
             let packed = bytes.get(index / each).copied().unwrap_or_default();
             if let Some(element) = bytes.get_mut(index) {
@@ -250,8 +251,7 @@ impl HostArray {
     }
 }
 
-/// Returns the strides of elements without gaps, the dimensions changing in that order, the fastest
-/// first.
+/// Returns the strides of contiguous elements with this order of dimensions, the fastest first.
 fn dense_strides(shape: &Shape, minor_to_major: impl IntoIterator<Item = i64>) -> Vec<isize> {
     let mut strides = vec![0; shape.dimensions().len()];
     let mut stride = shape.element_type().host_bytes().cast_signed();
@@ -260,7 +260,7 @@ fn dense_strides(shape: &Shape, minor_to_major: impl IntoIterator<Item = i64>) -
         if let (Some(own), Some(&length)) = (strides.get_mut(index), shape.dimensions().get(index))
         {
             *own = stride;
-            // The product of all dimensions but those of nothing fits (see `Shape::new`).
+            // The product of all dimensions, except empty ones, fits (see `Shape::new`).
             stride = stride.saturating_mul(isize::try_from(length.max(1)).unwrap_or(isize::MAX));
         }
     }
@@ -271,16 +271,16 @@ fn outside() -> Status {
     Status::internal("a piece of an array is longer than its memory")
 }
 
-/// The array's elements in the order of a device, as chunks at equal distances.
+/// An iterator over the array's elements in the order of a device, as equally spaced chunks.
 struct Runs<'a> {
     array: &'a HostArray,
-    /// Elements of a chunk: those of the last dimensions that lie without gaps.
+    /// The number of elements in a chunk: those of the last dimensions, which are contiguous.
     length: usize,
-    /// Elements of the present chunk that have been given.
+    /// The number of elements of the present chunk that have been returned.
     within: usize,
-    /// The place in each outer dimension.
+    /// The index in each outer dimension.
     place: Vec<i64>,
-    /// Bytes from the first element of the array to the present chunk's.
+    /// The offset of the present chunk from the first element of the array, in bytes.
     offset: isize,
 }
 
@@ -302,8 +302,8 @@ impl<'a> Runs<'a> {
         Self { array, length, within: 0, place: vec![0; rank - inner], offset: 0 }
     }
 
-    /// Returns the next chunks, of no more elements than are left: a part of one, or whole ones of
-    /// the last outer dimension.
+    /// Returns the next chunks, of at most `left` elements: a part of one, or whole ones of the
+    /// last outer dimension.
     fn next(&mut self, left: &mut usize) -> Option<Chunks> {
         if *left == 0 || self.length == 0 {
             return None;
@@ -327,7 +327,7 @@ impl<'a> Runs<'a> {
         Some(Chunks { offset, chunk: self.length * element, stride, count })
     }
 
-    /// Returns the stride of the last outer dimension, and how many chunks are left in it.
+    /// Returns the stride of the last outer dimension, and the number of chunks left in it.
     fn last(&self) -> (isize, usize) {
         let outer = self.place.len();
         let last = outer.checked_sub(1).and_then(|last| {
@@ -338,8 +338,8 @@ impl<'a> Runs<'a> {
         last.unwrap_or((0, 1))
     }
 
-    /// Advances by `by` in the last outer dimension, but no further than to its end; from there, by
-    /// one in the dimension before.
+    /// Advances by `by` in the last outer dimension, at most to its end; from there, by one in the
+    /// dimension before.
     fn step(&mut self, by: i64) {
         let outer = self.place.len();
         let mut by = by;
@@ -350,7 +350,7 @@ impl<'a> Runs<'a> {
             if *place < dimension {
                 return;
             }
-            // The reach of every dimension fits (see `strided`).
+            // The range of every dimension fits (see `strided`).
             self.offset -= stride * *place as isize;
             *place = 0;
             by = 1;

@@ -1,4 +1,4 @@
-//! A program that was compiled: what a host asks of it, and its runs.
+//! A compiled program: the facts that a host queries, and its runs.
 
 use std::{
     ffi::{c_char, c_int},
@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{Result, Status};
 
-/// First bytes of a program that was written: what follows are the compile options with their
-/// length in eight bytes, and the bytes of the plug-in.
+/// The first bytes of a serialized program, followed by the compile options with their length in
+/// eight bytes, and the plug-in's bytes.
 const MAGIC: &[u8; 8] = b"SDKEXE\x00\x01";
 
 type Compiled<P> = dyn Executable<BufferOf<P>>;
@@ -24,7 +24,7 @@ type Compiled<P> = dyn Executable<BufferOf<P>>;
 /// A program of a client.
 pub(super) struct Loaded<P: Plugin> {
     client: Arc<OpenClient<P>>,
-    /// `None` once it is deleted.
+    /// `None` after deletion.
     compiled: Mutex<Option<Arc<Compiled<P>>>>,
     pub(super) name: String,
     pub(super) fingerprint: Option<String>,
@@ -36,22 +36,22 @@ pub(super) struct Loaded<P: Plugin> {
     pub(super) logical_ids: Box<[PJRT_LogicalDeviceIds]>,
 }
 
-/// Arguments or results of a program, and the lists of them that a host reads.
+/// Arguments or results of a program, in the lists that a host reads.
 pub(super) struct Values {
     pub(super) shapes: Box<[Shape]>,
     pub(super) types: Vec<c_int>,
-    /// Dimensions of all of them, one after another.
+    /// The dimensions of all values, one after another.
     pub(super) dimensions: Vec<i64>,
-    /// Number of dimensions of each.
+    /// The number of dimensions of each value.
     pub(super) ranks: Vec<usize>,
     pub(super) layouts: Handles<PJRT_Layouts_MemoryLayout>,
-    /// Kind of the memory of each.
+    /// The kind of memory of each value.
     pub(super) kinds: Handles<c_char>,
     pub(super) kind_sizes: Vec<usize>,
 }
 
 impl Values {
-    /// Values of those shapes in a memory of that kind, which lives as long as they.
+    /// Creates values of these shapes in a memory of the kind `kind`, which must outlive them.
     fn new(shapes: &[Shape], kind: &str) -> Self {
         let shapes: Box<[Shape]> = shapes.into();
         let kind_start = kind.as_ptr().cast_mut().cast::<c_char>();
@@ -66,7 +66,7 @@ impl Values {
         }
     }
 
-    /// Returns the number of bytes of all of them on a device.
+    /// Returns the total number of bytes on a device.
     pub(super) fn bytes(&self) -> i64 {
         let bytes = self.shapes.iter().map(|shape| shape.device_bytes());
         i64::try_from(bytes.fold(0, usize::saturating_add)).unwrap_or(i64::MAX)
@@ -88,7 +88,7 @@ impl<P: Plugin> Loaded<P> {
         Self::new(client, compiled.into(), options)
     }
 
-    /// Loads what [`Self::serialize`] wrote, for other devices where `options` name some.
+    /// Loads a program that [`Self::serialize`] returned, for other devices if `options` name some.
     ///
     /// # Errors
     /// As [`Client::load`]; `INVALID_ARGUMENT` for other bytes.
@@ -148,7 +148,7 @@ impl<P: Plugin> Loaded<P> {
         &self.client
     }
 
-    /// Returns the author's part of it.
+    /// Returns the author's part of the program.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if it is deleted.
@@ -159,7 +159,7 @@ impl<P: Plugin> Loaded<P> {
         })
     }
 
-    /// Frees the author's part of it, when no run needs it any more.
+    /// Frees the author's part of the program when no run needs it any more.
     pub(super) fn delete(&self) {
         let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(compiled);
@@ -169,12 +169,12 @@ impl<P: Plugin> Loaded<P> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Begins a run on one device; gives the results, and an event that is done when they are
-    /// there.
+    /// Starts a run on one device; returns the results, and an event that is done when they are
+    /// written.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for arguments that are not those of the program, were deleted, or lie on
-    /// another device; `RESOURCE_EXHAUSTED` if there is no memory for the results.
+    /// `INVALID_ARGUMENT` for arguments that do not match the program, were deleted, or are on
+    /// another device; `RESOURCE_EXHAUSTED` if there is not enough memory for the results.
     pub(super) fn launch(
         &self,
         (place, device): (usize, usize),
@@ -202,7 +202,7 @@ impl<P: Plugin> Loaded<P> {
         let ready: Vec<Event> = arguments.iter().map(|array| array.ready().clone()).collect();
         let client = Arc::clone(&self.client);
         after_all(ready.into_iter(), move |outcome| match (outcome, client.devices.get(device)) {
-            // However few bytes there are, a program may take long.
+            // A program may take long even with few bytes.
             (Ok(()), Some(device)) => enqueue(&device.runs, usize::MAX, completer, run),
             (Ok(()), None) => drop(completer),
             (Err(failure), _) => {
@@ -244,7 +244,7 @@ impl<P: Plugin> Loaded<P> {
     }
 }
 
-/// Returns the compile options and the bytes of the plug-in in a program that was written.
+/// Splits a serialized program into the compile options and the plug-in's bytes.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<8>()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

@@ -1,8 +1,8 @@
 //! Write a PJRT plug-in in Rust, and load it in JAX or in any other framework of that C API.
 //!
-//! A plug-in implements five traits, all of them safe: [`Plugin`] makes a [`Client`], which has
-//! [`Device`]s, which have [`Memory`] in which there are [`Buffer`]s of bytes.
-//! [`export_pjrt!`](crate::export_pjrt) makes the `GetPjrtApi` of a cdylib.
+//! A plug-in implements five traits, all of them safe: [`Plugin`] creates a [`Client`], which has
+//! [`Device`]s, which have [`Memory`], which holds [`Buffer`]s of bytes.
+//! [`export_pjrt!`](crate::export_pjrt) defines the `GetPjrtApi` of a cdylib.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -63,22 +63,22 @@
 //!
 //! # What the SDK does for an author
 //!
-//! * Copies are asynchronous: each device has two threads of the SDK's, one for what goes to it and
-//!   one for what comes from it, and events that framework and plug-in wait for.
+//! * Copies are asynchronous: each device has two threads of the SDK, one for copies to it and one
+//!   for copies from it, and events that framework and plug-in wait for.
 //! * Element types, strides and layouts: a buffer is bytes, in the order of the dimensions, with
-//!   elements below eight bits packed. The SDK puts memory of the host into that order and back.
-//! * Transfers in pieces, copies of raw bytes in parts, copies between devices and memories, arrays
-//!   that are deleted while work of theirs is on its way.
-//! * Frameworks of other days: arguments that are shorter than today's are taken as long as
-//!   frameworks since 0.29 have had them; nothing is read or written beyond what a framework has.
-//! * Programs: [`Client::compile`] makes an [`Executable`] of what a framework hands over; the SDK
-//!   checks arguments, allocates results, and runs it when the arguments are there.
-//! * Every function of the table is there. What a plug-in does not have, such as programs where
-//!   [`Client::compile`] is left as it is, answers `UNIMPLEMENTED` in words.
+//!   elements below eight bits packed. The SDK converts host memory to this order and back.
+//! * Transfers in pieces, copies of raw bytes in parts, copies between devices and memories, and
+//!   deletion of arrays while their work is in progress.
+//! * Frameworks of other days: arguments as short as those of frameworks since 0.29 are accepted;
+//!   nothing is read or written beyond the arguments of a framework.
+//! * Programs: [`Client::compile`] compiles a framework's program into an [`Executable`]; the SDK
+//!   checks arguments, allocates results, and runs it when the arguments are written.
+//! * Every function of the table exists. Those that a plug-in does not support, such as programs
+//!   with the default [`Client::compile`], return `UNIMPLEMENTED` with an explanation.
 //! * A panic becomes an error of the call, or of the event of the work; none crosses into the
 //!   framework. (With `panic = "abort"` there is nothing to catch.)
 //!
-//! This folder must never know how a framework works inside, nor anything of serialization.
+//! The module does not depend on the internals of a framework, or on serialization.
 
 mod array;
 mod border;

@@ -1,21 +1,22 @@
-//! The interface of programs: what a host asks to be compiled, and what an author makes of it.
+//! The interface of programs: the code that a host has compiled, and the executable that an author
+//! makes of it.
 
 use super::Shape;
 use crate::{Result, Status};
 
-/// A program as a host hands it over.
+/// A program that a host passes for compilation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Program<'a> {
-    /// Format of the code: `mlir` for StableHLO, which frameworks write as a portable artifact of
-    /// the version that the attribute `stablehlo_current_version` of the plug-in names.
+    /// The format of the code: `mlir` for StableHLO, which frameworks write as a portable artifact
+    /// of the version in the plug-in's attribute `stablehlo_current_version`.
     pub format: &'a str,
-    /// Bytes of the code.
+    /// The bytes of the code.
     pub code: &'a [u8],
 }
 
 impl<'a> Program<'a> {
-    /// Creates a program in that format.
+    /// Creates a program in this format.
     #[must_use]
     pub fn new(format: &'a str, code: &'a [u8]) -> Self {
         Self { format, code }
@@ -24,31 +25,31 @@ impl<'a> Program<'a> {
 
 /// A compiled program, for buffers of the type `B`.
 ///
-/// The SDK asks for shapes and names once. It checks the arguments of a run, allocates the results
+/// The SDK queries shapes and names once. It checks the arguments of a run, allocates the results
 /// in the default memory of the device, and calls [`execute`](Self::execute) on a thread of the
-/// device when all arguments are there: runs of one device never overlap, those of several do.
+/// device when all arguments are written. Runs on one device never overlap; those on several do.
 pub trait Executable<B>: Send + Sync + 'static {
     /// Returns the name of the program.
     fn name(&self) -> &str;
 
-    /// Shapes of the arguments of one device.
+    /// Returns the shapes of the arguments of one device.
     fn parameters(&self) -> &[Shape];
 
-    /// Shapes of the results of one device.
+    /// Returns the shapes of the results of one device.
     fn outputs(&self) -> &[Shape];
 
     /// Runs the program, and returns when the results are written.
     ///
     /// # Errors
-    /// Whatever keeps the device from it; the results have failed then, and say why.
+    /// Any error that prevents it; the results then have the same failure.
     fn execute(&self, launch: &Launch<'_, B>) -> Result<()>;
 
-    /// Returns the text that is the same for programs that compute the same.
+    /// Returns a text that is equal for programs that compute the same.
     fn fingerprint(&self) -> Option<&str> {
         None
     }
 
-    /// Returns the memory that the program takes. By default arguments and results alone.
+    /// Returns the memory that the program takes. The default counts only arguments and results.
     fn memory_stats(&self) -> ExecutableStats {
         ExecutableStats::default()
     }
@@ -66,15 +67,15 @@ pub trait Executable<B>: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Launch<'a, B> {
-    /// The arguments, each as large as its shape says. The same buffer may be there twice.
+    /// The arguments, each of the size of its shape. The same buffer may occur twice.
     pub arguments: &'a [&'a B],
     /// The results, to be written. None of them is an argument.
     pub outputs: &'a [&'a B],
-    /// Place of the device among the client's.
+    /// The index of the device in the client.
     pub device: usize,
-    /// Place of the device in [`CompileOptions::devices`](super::CompileOptions::devices).
+    /// The index of the device in [`CompileOptions::devices`](super::CompileOptions::devices).
     pub place: usize,
-    /// Number of the launch, the same for all of its devices.
+    /// The number of the launch, the same on all of its devices.
     pub launch_id: i32,
 }
 
@@ -86,11 +87,11 @@ impl<'a, B> Launch<'a, B> {
     }
 }
 
-/// Memory that a program takes beside arguments and results, in bytes.
+/// The memory that a program takes in addition to arguments and results, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExecutableStats {
     /// The program itself.
     pub code: u64,
-    /// Most memory that a run takes for itself.
+    /// The largest amount of temporary memory of a run.
     pub temporary: u64,
 }

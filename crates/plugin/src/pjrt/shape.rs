@@ -1,4 +1,4 @@
-//! The shape of an array, and how much memory it takes.
+//! The shape of an array, and its size in memory.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serdes_abi::pjrt::ElementType;
 
 use crate::{Result, Status};
 
-/// Most dimensions that an array can have: far more than any framework makes.
+/// The maximum number of dimensions of an array, far above that of any framework.
 const MOST_DIMENSIONS: usize = 256;
 
-/// Element type of an array, and its number of elements in each dimension.
+/// The element type of an array, and its number of elements in each dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     element_type: ElementType,
@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Creates a shape of that type and those dimensions; none for a single element.
+    /// Creates a shape with this type and these dimensions; none for a single element.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if a dimension is negative, there are too many, or the array would be
@@ -41,8 +41,8 @@ impl Shape {
             let Ok(dimension) = usize::try_from(dimension) else {
                 return refuse("a dimension is negative");
             };
-            // A dimension without elements must not hide that the others are impossible: strides
-            // are computed of them.
+            // A dimension without elements must not hide that the others are too large: strides are
+            // computed from them.
             let (Some(product), Some(size)) =
                 (elements.checked_mul(dimension), bytes.checked_mul(dimension.max(1)))
             else {
@@ -74,13 +74,13 @@ impl Shape {
         self.elements
     }
 
-    /// Returns the number of bytes of the elements in memory of the host, one after another.
+    /// Returns the number of bytes of the contiguous elements in host memory.
     #[must_use]
     pub fn host_bytes(&self) -> usize {
         self.elements * self.element_type.host_bytes()
     }
 
-    /// Returns the number of bytes of the elements in memory of a device, one after another.
+    /// Returns the number of bytes of the contiguous elements in device memory.
     #[must_use]
     pub fn device_bytes(&self) -> usize {
         match self.element_type.device_bits() {
@@ -89,8 +89,7 @@ impl Shape {
         }
     }
 
-    /// Returns the order of the dimensions in memory, the one that changes fastest first: the last
-    /// one.
+    /// Returns the order of the dimensions in memory, the fastest first, which is the last one.
     #[must_use]
     pub fn minor_to_major(&self) -> Vec<i64> {
         (0_i64..).take(self.dimensions.len()).collect::<Vec<_>>().into_iter().rev().collect()

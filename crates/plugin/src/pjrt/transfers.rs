@@ -1,4 +1,4 @@
-//! Arrays whose bytes come in pieces.
+//! Arrays whose bytes arrive in pieces.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{HostSource, Result, Status};
 
-/// Takes the bytes of some arrays in pieces.
+/// A transfer manager, which receives the bytes of some arrays in pieces.
 pub(super) struct Transfers<P: Plugin> {
     client: Arc<OpenClient<P>>,
     memory: usize,
     arrays: Vec<Incoming<P>>,
 }
 
-/// An array whose bytes come in pieces.
+/// An array whose bytes arrive in pieces.
 struct Incoming<P: Plugin> {
     array: Arc<Array<P>>,
     storage: Arc<BufferOf<P>>,
@@ -27,9 +27,9 @@ struct Incoming<P: Plugin> {
 struct State {
     /// Taken when the array is ready.
     completer: Option<Completer>,
-    /// Pieces on their way.
+    /// The number of pieces being written.
     pending: usize,
-    /// True once the last piece was given.
+    /// True once the last piece has arrived.
     is_last_given: bool,
     failure: Option<Status>,
 }
@@ -39,10 +39,10 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl<P: Plugin> Transfers<P> {
-    /// Makes arrays of those shapes.
+    /// Creates arrays of these shapes.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is no memory for them.
+    /// `RESOURCE_EXHAUSTED` if there is not enough memory.
     pub(super) fn new(
         client: &Arc<OpenClient<P>>,
         memory: usize,
@@ -87,7 +87,7 @@ impl<P: Plugin> Transfers<P> {
         })
     }
 
-    /// Returns the array of that number.
+    /// Returns the array with this number.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if there is none.
@@ -95,12 +95,12 @@ impl<P: Plugin> Transfers<P> {
         Ok(&self.incoming(index)?.array)
     }
 
-    /// Takes bytes of an array, as they are to lie in the device's memory, from `offset` on; gives
-    /// an event that is done when they have been taken.
+    /// Writes bytes of an array, in the device's layout, at `offset`; returns an event that is done
+    /// when they have been read.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they do not lie inside of the array; `FAILED_PRECONDITION` if its last
-    /// bytes were given before, or it has failed.
+    /// `INVALID_ARGUMENT` if they are not inside the array; `FAILED_PRECONDITION` if its last bytes
+    /// have arrived already, or it has failed.
     pub(super) fn transfer(
         &self,
         index: i32,
@@ -133,10 +133,10 @@ impl<P: Plugin> Transfers<P> {
         Ok(done)
     }
 
-    /// Says that an array will never be there.
+    /// Marks an array as failed.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if there is none of that number.
+    /// `INVALID_ARGUMENT` if there is no array with this number.
     pub(super) fn fail(&self, index: i32, failure: Status) -> Result<()> {
         let completer = lock(&self.incoming(index)?.state).completer.take();
         if let Some(completer) = completer {
@@ -146,7 +146,7 @@ impl<P: Plugin> Transfers<P> {
     }
 }
 
-/// Notes that a piece has come, or has failed. When none is missing any more, the array is ready.
+/// Records that a piece was written or has failed. When no piece is missing, the array is ready.
 fn settle(state: &Mutex<State>, outcome: Result<()>) {
     let mut state = lock(state);
     state.pending -= 1;

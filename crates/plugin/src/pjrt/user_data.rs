@@ -6,37 +6,37 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Data that was handed over, with what destroys it.
+/// Data of a framework, together with its destructor.
 #[derive(Debug)]
 struct Kept {
     data: *mut c_void,
     destroy: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: the framework permits any thread to destroy it; it is not read here.
+// SAFETY: the framework permits any thread to destroy the data; it is not read here.
 unsafe impl Send for Kept {}
 
 impl Drop for Kept {
     fn drop(&mut self) {
         if let Some(destroy) = self.destroy {
-            // SAFETY: the framework gave this function for this data, to be called once.
+            // SAFETY: the framework passed this function for this data, to be called once.
             unsafe { destroy(self.data) };
         }
     }
 }
 
-/// The data that frameworks keep at one thing.
+/// The data that frameworks attach to one object.
 #[derive(Debug, Default)]
 pub(super) struct UserData(Mutex<HashMap<usize, Kept>>);
 
 impl UserData {
-    /// Returns the data that was attached by that key, or NULL.
+    /// Returns the data that is attached for the key, or NULL.
     pub(super) fn get(&self, key: *const c_void) -> *mut c_void {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(&key.addr()).map_or(std::ptr::null_mut(), |kept| kept.data)
     }
 
-    /// Keeps data by a key, in place of what was there; NULL is nothing.
+    /// Attaches data for a key and replaces the earlier data; NULL removes it.
     pub(super) fn set(
         &self,
         key: *const c_void,
@@ -50,7 +50,8 @@ impl UserData {
             all.insert(key.addr(), Kept { data, destroy })
         };
         drop(all);
-        // It is the framework's code that runs now, which may ask for other data.
+        // Dropped outside the lock: the framework's destructor runs now, and may look up other
+        // data.
         drop(before);
     }
 }

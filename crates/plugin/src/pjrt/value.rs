@@ -1,19 +1,19 @@
-//! Values with names: what a client is created with, and what a plug-in says of itself.
+//! Named values: the options of a client, and the attributes of a plug-in.
 
 use crate::{Result, Status};
 
-/// A value of one of the types that the C API has.
+/// A value of one of the types in the C API.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A text.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// Whole numbers.
+    /// A list of integers.
     Integers(Vec<i64>),
-    /// A number.
+    /// A floating-point number.
     Float(f32),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
 }
 
@@ -29,7 +29,7 @@ impl Value {
     }
 }
 
-/// Prefix of the options by which frameworks describe themselves to every client.
+/// The prefix of the options by which frameworks describe themselves to every client.
 const OF_FRAMEWORKS: &str = "ml_framework_";
 
 /// The options that a client is created with.
@@ -39,20 +39,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options of those names and values.
+    /// Creates options with these names and values.
     #[must_use]
     pub fn new(values: Vec<(String, Value)>) -> Self {
         Self { values }
     }
 
-    /// Returns the option of that name; the last, if it is given twice.
+    /// Returns the option with this name; the last one, if it occurs twice.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value)
     }
 
-    /// Fails if there is an option that is none of those. What frameworks say of themselves
-    /// (`ml_framework_name`, …) is let through.
+    /// Fails if there is an option that is not in `known`. Options by which frameworks describe
+    /// themselves (`ml_framework_name`, …) are ignored.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` with the option's name and the known ones.
@@ -66,10 +66,10 @@ impl Options {
         }
     }
 
-    /// Returns the whole number of that name, if it is given.
+    /// Returns the integer option with this name, if it is given.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the option is something else.
+    /// `INVALID_ARGUMENT` if the option has another type.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         self.read(name, "a whole number", |value| match value {
             Value::Integer(number) => Some(*number),
@@ -77,10 +77,10 @@ impl Options {
         })
     }
 
-    /// Returns the text of that name, if it is given.
+    /// Returns the text option with this name, if it is given.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the option is something else.
+    /// `INVALID_ARGUMENT` if the option has another type.
     pub fn text(&self, name: &str) -> Result<Option<&str>> {
         self.read(name, "a text", |value| match value {
             Value::Text(text) => Some(text.as_str()),
@@ -88,10 +88,10 @@ impl Options {
         })
     }
 
-    /// Returns the value of the boolean option of that name, if it is given.
+    /// Returns the boolean option with this name, if it is given.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the option is something else.
+    /// `INVALID_ARGUMENT` if the option has another type.
     pub fn boolean(&self, name: &str) -> Result<Option<bool>> {
         self.read(name, "yes or no", |value| match value {
             Value::Boolean(flag) => Some(*flag),

@@ -1,7 +1,7 @@
-//! Arguments of a host's call: a struct that declares its size.
+//! The arguments of a host's call: a struct that declares its size.
 //!
 //! A host of another day has shorter or longer structs. Fields that it lacks are zero here, and are
-//! not written; fields that it has beyond these are not touched.
+//! not written; fields that it has beyond ours are not accessed.
 
 use std::ptr;
 
@@ -13,12 +13,12 @@ use serdes_abi::pjrt::{
 use super::errors;
 use crate::{Result, Status, panic::contain};
 
-/// Does a call: reads the arguments, does that, and writes them back where it succeeds. What fails,
-/// and what panics, becomes an error.
+/// Performs a call: reads the arguments, calls `body`, and writes them back if it succeeds. A
+/// failure or a panic becomes an error.
 ///
 /// # Safety
 /// `raw` is NULL or points to the call's arguments, which begin with their size, have as many bytes
-/// as a build that declares that size gives them, and are the call's own until it returns.
+/// as a build that declares this size gives them, and are exclusive to the call until it returns.
 pub(super) unsafe fn call<A: Arguments>(
     raw: *mut A,
     body: impl FnOnce(&mut A) -> Result<()>,
@@ -29,8 +29,8 @@ pub(super) unsafe fn call<A: Arguments>(
     }))
 }
 
-/// Like [`call`], for a function of an extension: the history does not say how long its structs
-/// were once, and no longer ones are known.
+/// Like [`call`], for a function of an extension: the history has no older sizes of its structs,
+/// and no newer ones are known.
 ///
 /// # Safety
 /// As for [`call`].
@@ -47,8 +47,8 @@ pub(super) unsafe fn call_extension<A: ExtensionArguments>(
 }
 
 /// # Safety
-/// As for [`call`]; `A` is `repr(C)`, begins with its size, and takes any bytes; there are as many
-/// bytes behind `raw` as `usable_size` answers.
+/// As for [`call`]; `A` is `repr(C)`, begins with its size, and accepts any bytes; there are as
+/// many bytes behind `raw` as `usable_size` returns.
 unsafe fn exchange<A>(
     raw: *mut A,
     mut own: A,
@@ -61,19 +61,19 @@ unsafe fn exchange<A>(
     // SAFETY: not NULL, so it begins with a size, by the caller's promise.
     let declared = unsafe { raw.cast::<usize>().read_unaligned() };
     let bytes = usable_size(declared)?.min(size_of::<A>());
-    // SAFETY: the host has `bytes` bytes there, by the caller's promise, and `own` has no fewer.
-    // They do not overlap: `own` is ours.
+    // SAFETY: by the caller's promise the host has `bytes` bytes there, and `own` has no fewer.
+    // They do not overlap, because `own` is ours.
     unsafe { ptr::copy_nonoverlapping(raw.cast::<u8>(), (&raw mut own).cast::<u8>(), bytes) };
     body(&mut own)?;
-    // SAFETY: as above, the other way round; the arguments have no other user during the call.
+    // SAFETY: as above, in the other direction; the arguments have no other user during the call.
     unsafe { ptr::copy_nonoverlapping((&raw const own).cast::<u8>(), raw.cast::<u8>(), bytes) };
     Ok(())
 }
 
-/// Number of bytes of arguments to use where a host declares the size `declared`.
+/// Returns the number of bytes of the arguments to use if a host declares the size `declared`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if they are fewer than any host had since the oldest that is supported.
+/// `INVALID_ARGUMENT` if it is less than that of any host since the oldest supported one.
 fn usable_size(function: &str, history: &Struct, declared: usize) -> Result<usize> {
     let supported = || {
         let oldest = Minor::OLDEST_SUPPORTED.number();
@@ -83,7 +83,7 @@ fn usable_size(function: &str, history: &Struct, declared: usize) -> Result<usiz
     if declared < least {
         return Err(too_short(function, declared, least));
     }
-    // Macros that gave less than there is: those builds have the fields, and wait for answers in
+    // Some macros gave less than the real size: those builds have the fields, and expect results in
     // them.
     let known = supported().filter(|span| usize::from(span.declared) == declared);
     Ok(known.map(|span| usize::from(span.size_of)).min().unwrap_or(declared).max(declared))

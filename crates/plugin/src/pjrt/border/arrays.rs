@@ -1,4 +1,4 @@
-//! Arrays: made of memory of the host, read, copied, deleted.
+//! Calls on arrays: creation from host memory, reads, copies and deletion.
 
 use std::{ffi::c_void, ptr, sync::Arc};
 
@@ -18,12 +18,12 @@ use crate::{
     },
 };
 
-/// Memory of the host that may be used again when the call is over.
+/// The semantics of host memory that may be reused when the call returns.
 const ONLY_DURING_CALL: i32 = 0;
-/// The number of the newest kind of such memory.
+/// The number of the newest semantics of host memory.
 const NEWEST_SEMANTICS: i32 = 3;
 
-/// Refuses every layout on a device but that of the dimensions in their order.
+/// Refuses every layout on a device other than the order of the dimensions.
 ///
 /// # Safety
 /// `layout` is NULL or a layout.
@@ -45,7 +45,7 @@ pub(super) unsafe fn check_device_layout(
     }
 }
 
-/// Returns the memory of the host, from the lowest byte that the array touches on.
+/// Returns the host memory from the lowest byte that the array touches.
 fn lowest(start: *mut c_void, layout: &HostArray) -> Result<*mut c_void> {
     if start.is_null() && layout.extent() > 0 {
         return Err(Status::invalid_argument("found NULL, expected an array's memory"));
@@ -76,8 +76,8 @@ calls! {
             ))),
         };
         let start = lowest(arguments.data.cast_mut(), &layout)?;
-        // SAFETY: by the C API all elements that the strides reach are there, and are not written
-        // until the call is over or the event has happened.
+        // SAFETY: by the C API all elements that the strides reach exist, and are not written until
+        // the call returns or the event is done.
         let source = unsafe { HostSource::from_raw(start, layout.extent()) };
         let (array, done) = Array::put(client, memory, layout, shape, source, lent)?;
         arguments.done_with_host_buffer = events::give(done);
@@ -113,7 +113,7 @@ calls! {
     }
 
     destroy<P>(PJRT_Buffer_Destroy_Args: arguments) {
-        // SAFETY: a buffer that was handed over is destroyed once.
+        // SAFETY: the host destroys a buffer once.
         drop(unsafe { pointers::take::<Arc<Array<P>>, _>(arguments.buffer, "a buffer") }?);
     }
 
@@ -131,7 +131,7 @@ calls! {
         (arguments.unpadded_dims, arguments.num_dims) = (dimensions.as_ptr(), dimensions.len());
     }
 
-    /// None is dynamic.
+    /// Returns none: no dimension is dynamic.
     dynamic_dimensions<P>(PJRT_Buffer_DynamicDimensionIndices_Args: arguments, buffer: array::<P>) {
         let _ = buffer;
         (arguments.dynamic_dim_indices, arguments.num_dynamic_dims) = (ptr::dangling(), 0);
@@ -200,7 +200,7 @@ calls! {
         }
         arguments.event = events::NONE;
         if arguments.dst.is_null() {
-            // The host only asks how much memory it needs.
+            // The host only queries how much memory it needs.
             arguments.dst_size = layout.extent();
         } else if arguments.dst_size < layout.extent() {
             return Err(Status::invalid_argument(format!(
@@ -208,8 +208,8 @@ calls! {
                 arguments.dst_size, layout.extent(), src.shape()
             )));
         } else {
-            // SAFETY: by the C API the memory is there, and the plug-in's alone, until the event
-            // has happened.
+            // SAFETY: by the C API the memory exists, exclusively for the plug-in, until the event
+            // is done.
             let target = unsafe { HostTarget::from_raw(arguments.dst, layout.extent()) };
             arguments.event = events::give(src.read(layout, target)?);
         }
@@ -220,8 +220,8 @@ calls! {
         if arguments.dst.is_null() && !bytes.is_empty() {
             return Err(Status::invalid_argument("found NULL, expected memory to copy to"));
         }
-        // SAFETY: by the C API the memory is there, and the plug-in's alone, until the event has
-        // happened.
+        // SAFETY: by the C API the memory exists, exclusively for the plug-in, until the event is
+        // done.
         let target = unsafe { HostTarget::from_raw(arguments.dst, bytes.len()) };
         arguments.event = events::give(buffer.read_raw(arguments.offset, target)?);
     }
@@ -255,7 +255,7 @@ calls! {
     }
 }
 
-/// A copy of raw bytes for which there is no memory yet.
+/// A copy of raw bytes that still waits for its memory.
 struct RawCopy<P: Plugin> {
     array: Arc<Array<P>>,
     offset: i64,
@@ -263,18 +263,19 @@ struct RawCopy<P: Plugin> {
     completer: Completer,
 }
 
-/// Begins the copy, or gives it up.
+/// Starts the copy, or cancels it.
 ///
 /// # Safety
-/// As the C API says: called once with what [`raw_to_host_future`] handed over, and memory of as
-/// many bytes, which is there until the event has happened, or an error.
+/// As the C API says: called once with the value that [`raw_to_host_future`] handed out, and with
+/// an error or memory of that many bytes, which exists until the event is done.
 unsafe extern "C" fn memory_is_there<P: Plugin>(
     raw: *mut PJRT_Buffer_CopyRawToHostFuture_Callback_Args,
 ) {
     let begin = || {
-        // SAFETY: NULL or the call's own arguments; this struct has not grown since it came.
+        // SAFETY: NULL or the call's own arguments; this struct has not grown since it was
+        // introduced.
         let Some(given) = (unsafe { raw.as_ref() }) else { return Ok(()) };
-        // SAFETY: it was handed over for this call, which happens once.
+        // SAFETY: the value was created for this call, which happens once.
         let copy = unsafe { pointers::take::<RawCopy<P>, _>(given.callback_data, "a copy") }?;
         // SAFETY: the caller's promise.
         let refused = unsafe {
@@ -294,6 +295,6 @@ unsafe extern "C" fn memory_is_there<P: Plugin>(
         }
         Ok(())
     };
-    // There is no caller to report to; the event is done with a failure where there is one.
+    // There is no caller to report to; a failure completes the event.
     let _ = crate::panic::contain(begin);
 }

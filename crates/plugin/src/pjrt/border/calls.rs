@@ -1,33 +1,34 @@
-//! The form in which functions of the C API are written.
+//! The macro that defines functions of the C API.
 
 use serdes_abi::pjrt::args::{Arguments, PJRT_Error};
 
-/// A function of the table: its name in C, and where it is.
+/// A function of the table: its name in C, and its address.
 pub(super) type Entry = (&'static str, *const ());
 
-/// Returns the entry of a function: the type of its arguments says which one it is.
+/// Returns the entry of a function, which the type of its arguments identifies.
 pub(super) fn entry<A: Arguments>(
     function: unsafe extern "C" fn(*mut A) -> *mut PJRT_Error,
 ) -> Entry {
     (A::FUNCTION, function as *const ())
 }
 
-/// Like [`entry`], for a function that answers nothing.
+/// Like [`entry`], for a function without a return value.
 pub(super) fn silent_entry<A: Arguments>(function: unsafe extern "C" fn(*mut A)) -> Entry {
     (A::FUNCTION, function as *const ())
 }
 
-/// Functions of the C API: `name<P>(STRUCT: arguments, field: kind::<P>) { what it does }`. The
-/// field, if there is one, is what is behind its handle, of a kind in `handles`. All of them are
-/// listed by a function `entries`.
+/// Defines functions of the C API: `name<P>(STRUCT: arguments, field: kind::<P>) { body }`. The
+/// optional field is a handle, and the body gets the object behind it, of a kind in `handles`. The
+/// function `entries` lists all of them.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident $(<$plugin:ident>)? ($type:ident: $arguments:ident $(, $field:ident: $kind:ident $(::<$of:ident>)?)?) { $($body:tt)* })*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// `raw` is NULL or the call's own arguments, and what they name is as the C API says:
-            /// handles are NULL or alive and of this plug-in, of their kind, and memory is there.
+            /// `raw` is NULL or the call's own arguments, and the objects in them are as the C API
+            /// says: handles are NULL or live handles of this plug-in and of their kind, and memory
+            /// exists.
             unsafe extern "C" fn $name $(<$plugin: $crate::pjrt::Plugin>)? (raw: *mut $type) -> *mut PJRT_Error {
                 let body = |$arguments: &mut $type| -> Result<()> {
                     $(

@@ -1,4 +1,4 @@
-//! Clients.
+//! Calls on clients.
 
 use std::{ptr::NonNull, slice, sync::Arc};
 
@@ -22,7 +22,7 @@ calls! {
     }
 
     destroy<P>(PJRT_Client_Destroy_Args: arguments) {
-        // SAFETY: a client that was handed over is destroyed once.
+        // SAFETY: the host destroys a client once.
         drop(unsafe { pointers::take::<Arc<OpenClient<P>>, _>(arguments.client, "a client") }?);
     }
 
@@ -36,7 +36,7 @@ calls! {
         arguments.platform_version_size = client.platform_version.len();
     }
 
-    /// There is one process.
+    /// Returns 0: there is one process.
     process_index<P>(PJRT_Client_ProcessIndex_Args: arguments, client: client::<P>) {
         let _ = client;
         arguments.process_index = 0;
@@ -76,7 +76,7 @@ calls! {
         })?;
     }
 
-    /// Devices in their order, each at most once.
+    /// Assigns devices in their order, each at most once.
     default_device_assignment<P>(PJRT_Client_DefaultDeviceAssignment_Args: arguments, client: client::<P>) {
         let (replicas, partitions) = (arguments.num_replicas, arguments.num_partitions);
         let devices = client.devices.len();
@@ -91,7 +91,8 @@ calls! {
             if arguments.default_assignment.is_null() {
                 return Err(Status::invalid_argument("found NULL, expected room for devices"));
             }
-            // SAFETY: the host has room for as many numbers as it says, which are not fewer.
+            // SAFETY: the host provides space for as many numbers as it declares, which was
+            // checked.
             let assignment =
                 unsafe { slice::from_raw_parts_mut(arguments.default_assignment, count) };
             for (index, device) in assignment.iter_mut().enumerate() {
@@ -108,7 +109,7 @@ calls! {
         if arguments.data.is_null() {
             return Err(Status::invalid_argument("found NULL, expected memory to map"));
         }
-        // SAFETY: by the C API the memory is there until it is unmapped.
+        // SAFETY: by the C API the memory exists until it is unmapped.
         let memory = unsafe { HostTarget::from_raw(arguments.data, arguments.size) };
         client.client.map_host_memory(&memory)?;
     }

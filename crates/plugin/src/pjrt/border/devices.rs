@@ -1,4 +1,4 @@
-//! Devices, their descriptions, and memories.
+//! Calls on devices, their descriptions, and memories.
 
 use std::{ffi::c_int, sync::Arc};
 
@@ -12,12 +12,12 @@ use crate::{
     },
 };
 
-/// Returns the client of a device, which is alive as long as a host uses the device.
+/// Returns the client of a device, which lives as long as a host uses the device.
 fn alive<P: Plugin>(client: &std::sync::Weak<OpenClient<P>>) -> Result<Arc<OpenClient<P>>> {
     client.upgrade().ok_or_else(|| Status::failed_precondition("the client was destroyed"))
 }
 
-/// Returns the handles of a device's memories, which lie in the client.
+/// Returns the handles of a device's memories, which the client owns.
 fn memories<P: Plugin>(device: &OpenDevice<P>) -> Result<(*const *mut PJRT_Memory, usize)> {
     let client = alive(&device.client)?;
     let memories = client.memory_handles().all().get(device.memories.clone()).unwrap_or_default();
@@ -35,7 +35,7 @@ calls! {
         arguments.id = id(device_description.index);
     }
 
-    /// There is one process.
+    /// Returns 0: there is one process.
     description_process_index<P>(PJRT_DeviceDescription_ProcessIndex_Args: arguments, device_description: description::<P>) {
         let _ = device_description;
         arguments.process_index = 0;
@@ -61,7 +61,7 @@ calls! {
         arguments.to_string_size = device_description.text.len();
     }
 
-    /// A device and its description have one handle.
+    /// Returns the device itself: a device and its description have one handle.
     description<P>(PJRT_Device_GetDescription_Args: arguments, device: device::<P>) {
         arguments.device_description = std::ptr::from_ref(device).cast_mut().cast();
     }
@@ -106,13 +106,13 @@ calls! {
             optional(stats.reservable_limit);
         (arguments.largest_free_block_bytes, arguments.largest_free_block_bytes_is_set) =
             (number(stats.largest_free_block), 1);
-        // What only newer hosts ask for is not known.
+        // Values that only newer hosts query are unknown.
         arguments.pool_bytes_is_set = 0;
         arguments.peak_pool_bytes_is_set = 0;
         arguments.peak_allocated_bytes_is_set = 0;
     }
 
-    /// Attributes of a device belong to the client, so there is nothing to be freed.
+    /// Returns the attributes of a device. They belong to the client, so the deleter frees nothing.
     device_attributes<P>(PJRT_Device_GetAttributes_Args: arguments, device: device::<P>) {
         let entries = device.attributes.entries();
         (arguments.attributes, arguments.num_attributes) = (entries.as_ptr(), entries.len());

@@ -7,7 +7,7 @@ use serdes_abi::{StatusCode, TF_Code, pjrt::args::PJRT_Error};
 use super::{function_tables::GivenError, pointers, values};
 use crate::{Result, Status};
 
-/// Return value of a call: NULL, or an error.
+/// Returns the return value of a call: NULL, or an error.
 pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
     match result {
         Ok(()) => std::ptr::null_mut(),
@@ -15,17 +15,17 @@ pub(super) fn give(result: Result<()>) -> *mut PJRT_Error {
     }
 }
 
-/// Takes back the status in an error.
+/// Takes the status out of an error and frees it.
 ///
 /// # Safety
-/// [`give`] gave it, and it was not taken before.
+/// [`give`] returned the error, and it was not freed before.
 #[cfg(test)]
 pub(super) unsafe fn take(error: *mut PJRT_Error) -> Status {
     // SAFETY: the caller's promise.
     unsafe { Box::from_raw(error.cast::<GivenError>()) }.status
 }
 
-/// Returns the failure of that code and those words; none for 0.
+/// Returns the failure with this code and message; none for 0.
 ///
 /// # Safety
 /// There are `length` bytes at `words`, or it is NULL.

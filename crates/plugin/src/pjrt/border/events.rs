@@ -1,4 +1,4 @@
-//! Events: asked, waited for, told of.
+//! Calls on events: queries, waits and callbacks.
 
 use std::{
     ffi::c_void,
@@ -14,38 +14,38 @@ use crate::{
     pjrt::event::{Completer, Event},
 };
 
-/// An event as a host has it.
+/// An event as the host holds it.
 pub(super) struct HostEvent {
     event: Event,
-    /// Completer of an event that the host made.
+    /// The completer, if the host created the event.
     completer: Mutex<Option<Completer>>,
 }
 
-/// Hands an event over.
+/// Hands out an event.
 pub(super) fn give(event: Event) -> *mut PJRT_Event {
     pointers::give(HostEvent { event, completer: Mutex::new(None) })
 }
 
-/// Callback of a host, with its argument.
+/// A callback of the host, with its argument.
 struct Listener {
     callback: PJRT_Event_OnReadyCallback,
     user_arg: *mut c_void,
 }
 
-// SAFETY: by the C API the callback is called on whichever thread does the work.
+// SAFETY: by the C API the callback may be called on any thread.
 unsafe impl Send for Listener {}
 
 impl Listener {
     fn call(self, outcome: Result<()>) {
-        // SAFETY: by the C API it may be called once, with that argument, and gets an error that
-        // it owns, or NULL; it is called once because `self` is consumed.
+        // SAFETY: by the C API it may be called once, with this argument, and gets an error that it
+        // owns, or NULL; it is called once because `self` is consumed.
         unsafe { (self.callback)(errors::give(outcome), self.user_arg) };
     }
 }
 
 calls! {
     destroy(PJRT_Event_Destroy_Args: arguments) {
-        // SAFETY: an event that was handed over is destroyed once.
+        // SAFETY: the host destroys an event once.
         drop(unsafe { pointers::take::<HostEvent, _>(arguments.event, "an event") }?);
     }
 
@@ -89,5 +89,5 @@ calls! {
     }
 }
 
-/// Hands over no event.
+/// The value of a missing event.
 pub(super) const NONE: *mut PJRT_Event = ptr::null_mut();

@@ -1,5 +1,5 @@
-//! The tables of functions with which errors and memories begin. Plug-ins of an older minor have
-//! them as well: hosts do not read them there.
+//! The tables of functions at the start of errors and memories. Plug-ins of an older minor have
+//! them too, but hosts do not read them there.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,7 +11,7 @@ use crate::{
     pjrt::user_data::UserData,
 };
 
-/// An error as it is handed out.
+/// An error as the host holds it.
 #[repr(C)]
 pub(super) struct GivenError {
     functions: &'static Shared<PJRT_Error_FunctionTable>,
@@ -24,7 +24,7 @@ impl GivenError {
     }
 }
 
-/// First fields of a memory.
+/// The first fields of a memory.
 #[repr(C)]
 #[derive(Debug)]
 pub(in crate::pjrt) struct MemoryHead {
@@ -38,12 +38,12 @@ impl MemoryHead {
     }
 }
 
-/// A table of functions, which is the same for all.
+/// A table of functions, which all objects share.
 #[repr(transparent)]
 #[derive(Debug)]
 struct Shared<T>(T);
 
-// SAFETY: numbers, addresses of functions, and NULL; they are never written.
+// SAFETY: the table contains numbers, addresses of functions, and NULL, and is never written.
 unsafe impl<T> Sync for Shared<T> {}
 
 static ERRORS: Shared<PJRT_Error_FunctionTable> = Shared(PJRT_Error_FunctionTable {
@@ -59,7 +59,7 @@ static ERRORS: Shared<PJRT_Error_FunctionTable> = Shared(PJRT_Error_FunctionTabl
 static MEMORIES: Shared<PJRT_Memory_FunctionTable> = Shared(PJRT_Memory_FunctionTable {
     struct_size: size_of::<PJRT_Memory_FunctionTable>(),
     extension_start: std::ptr::null_mut(),
-    // The address of the table is what everybody knows of a memory.
+    // The address of the table is the public part of a memory.
     instance_struct_size: size_of::<*const PJRT_Memory_FunctionTable>(),
     get_user_data: Some(get_user_data),
     set_user_data: Some(set_user_data),
@@ -75,7 +75,7 @@ pub(super) unsafe fn status<'a>(error: *const PJRT_Error) -> Option<&'a Status> 
 }
 
 /// # Safety
-/// It is NULL, or an error of this plug-in, which is no longer used.
+/// It is NULL, or an error of this plug-in that is no longer used.
 unsafe extern "C" fn destroy(error: *mut PJRT_Error) {
     // SAFETY: the caller's promise. NULL is refused, and there is no caller to report to.
     if let Ok(error) = unsafe { super::pointers::take::<GivenError, _>(error, "an error") } {
@@ -84,7 +84,7 @@ unsafe extern "C" fn destroy(error: *mut PJRT_Error) {
 }
 
 /// # Safety
-/// It is NULL, or an error of this plug-in that is alive; there is room for both answers.
+/// It is NULL, or a live error of this plug-in; there is space for both results.
 unsafe extern "C" fn message(
     error: *const PJRT_Error,
     words: *mut *const c_char,
@@ -93,7 +93,7 @@ unsafe extern "C" fn message(
     // SAFETY: the caller's promise.
     let said = unsafe { status(error) }.map_or("", Status::message);
     if !words.is_null() && !length.is_null() {
-        // SAFETY: neither is NULL, and the caller says that there is room.
+        // SAFETY: neither is NULL, and the caller guarantees the space.
         unsafe {
             words.write(said.as_ptr().cast());
             length.write(said.len());
@@ -102,13 +102,13 @@ unsafe extern "C" fn message(
 }
 
 /// # Safety
-/// It is NULL, or an error of this plug-in that is alive.
+/// It is NULL, or a live error of this plug-in.
 unsafe extern "C" fn code(error: *const PJRT_Error) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { status(error) }.map_or(0, |status| status.code().0)
 }
 
-/// There are no payloads.
+/// Visits nothing: there are no payloads.
 ///
 /// # Safety
 /// None is needed.
@@ -119,7 +119,7 @@ unsafe extern "C" fn for_each_payload(
 ) {
 }
 
-/// First fields of a memory.
+/// Returns the first fields of a memory.
 ///
 /// # Safety
 /// It is NULL, or a memory of this plug-in that lives as long as `'a`.
@@ -129,7 +129,7 @@ unsafe fn head<'a>(memory: *const PJRT_Memory) -> Option<&'a MemoryHead> {
 }
 
 /// # Safety
-/// It is NULL, or a memory of this plug-in that is alive.
+/// It is NULL, or a live memory of this plug-in.
 unsafe extern "C" fn get_user_data(memory: *mut PJRT_Memory, key: *const c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
     let head = unsafe { head(memory) };
@@ -137,7 +137,7 @@ unsafe extern "C" fn get_user_data(memory: *mut PJRT_Memory, key: *const c_void)
 }
 
 /// # Safety
-/// As for [`get_user_data`]; the data is handed over with what destroys it.
+/// As for [`get_user_data`]; the caller hands over the data together with its destructor.
 unsafe extern "C" fn set_user_data(
     memory: *mut PJRT_Memory,
     key: *const c_void,

@@ -1,7 +1,7 @@
 //! Handles of each kind, and the plug-in's objects behind them.
 //!
-//! A host keeps every handle as long as the C API lets it, and gives each call the kind of handle
-//! that the call names. NULL is refused; more cannot be found out.
+//! A host may keep every handle as long as the C API permits, and passes each call the kind of
+//! handle that the call declares. NULL is refused; nothing else can be checked.
 
 use std::{ptr, sync::Arc};
 
@@ -18,14 +18,16 @@ use crate::{
     },
 };
 
-/// `function(raw: C type) -> type, "what"`: what is behind handles of one kind.
+/// Defines `function(raw: C type) -> type, "name"`, which returns the object behind a handle of one
+/// kind.
 macro_rules! kinds {
     ($($name:ident $(<$plugin:ident>)? ($handle:ty) -> $behind:ty, $what:literal;)*) => {$(
         /// # Safety
-        /// `raw` is NULL, or a handle of this kind of this plug-in that is alive as long as `'a`.
+        /// `raw` is NULL, or a handle of this kind and of this plug-in that is alive as long as
+        /// `'a`.
         pub(super) unsafe fn $name<'a $(, $plugin: Plugin)?>(raw: *const $handle) -> Result<&'a $behind> {
-            // SAFETY: the caller's promise: what is handed out as this kind is given out below, or
-            // with `pointers::give`, for this type.
+            // SAFETY: the caller's promise: handles of this kind are created below, or with
+            // `pointers::give`, for this type.
             unsafe { behind(raw, $what) }
         }
     )*};
@@ -45,7 +47,7 @@ kinds! {
 }
 
 impl<P: Plugin> OpenClient<P> {
-    /// Returns its devices as handles, which are as well the handles of their descriptions.
+    /// Returns its devices as handles, which also serve as the handles of their descriptions.
     pub(in crate::pjrt) fn device_handles(&self) -> &Handles<PJRT_Device> {
         self.device_handles.get_or_init(|| Handles::of(&self.devices))
     }
@@ -55,18 +57,18 @@ impl<P: Plugin> OpenClient<P> {
         self.memory_handles.get_or_init(|| Handles::of(&self.memories))
     }
 
-    /// Returns the place of a device.
+    /// Returns the index of a device.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it is none of this client.
+    /// `INVALID_ARGUMENT` if it is not a device of this client.
     pub(super) fn device_index(&self, device: *const PJRT_Device) -> Result<usize> {
         position(self.device_handles(), device, "device")
     }
 
-    /// Returns the place of a device's default memory.
+    /// Returns the index of a device's default memory.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the device is none of this client.
+    /// `INVALID_ARGUMENT` if the device is not one of this client.
     pub(super) fn default_memory(&self, device: *const PJRT_Device) -> Result<usize> {
         let found = self.device_index(device)?;
         let device = self.devices.get(found);
@@ -74,19 +76,19 @@ impl<P: Plugin> OpenClient<P> {
         Ok(device.memories.start)
     }
 
-    /// Returns the place of a memory.
+    /// Returns the index of a memory.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it is none of this client.
+    /// `INVALID_ARGUMENT` if it is not a memory of this client.
     pub(super) fn memory_index(&self, memory: *const PJRT_Memory) -> Result<usize> {
         position(self.memory_handles(), memory, "memory")
     }
 
-    /// Returns the place of the memory that a host means: the memory that it names, or else the
-    /// device's default.
+    /// Returns the index of the memory that a host selects: the given memory, or else the default
+    /// memory of the given device.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if that is none of this client, or it names none.
+    /// `INVALID_ARGUMENT` if it does not belong to this client, or neither is given.
     pub(super) fn target(
         &self,
         device: *const PJRT_Device,

@@ -1,5 +1,5 @@
-//! The extension by which a framework learns how arrays lie on a device: in the order of their
-//! dimensions, always.
+//! The extension through which a framework queries the layouts of arrays on a device, which always
+//! follow the order of the dimensions.
 
 use std::ptr;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The number of the extension.
 const LAYOUTS: i32 = 4;
 
-/// The extension as it lies in memory.
+/// The memory layout of the extension.
 #[repr(C)]
 pub(super) struct Extension {
     struct_size: usize,
@@ -24,12 +24,12 @@ pub(super) struct Extension {
     functions: [*const (); 7],
 }
 
-// SAFETY: addresses of functions, and NULL.
+// SAFETY: it contains addresses of functions, and NULL.
 unsafe impl Send for Extension {}
 // SAFETY: as above.
 unsafe impl Sync for Extension {}
 
-/// The address of a function.
+/// Returns the address of a function.
 macro_rules! address {
     ($function:expr) => {
         $function as unsafe extern "C" fn(_) -> _ as *const ()
@@ -56,8 +56,8 @@ impl Extension {
     }
 }
 
-/// Returns the text of a layout, as XLA writes it: `{1,0}`, with an element's bits where several
-/// lie in a byte.
+/// Returns the text of a layout in XLA's notation: `{1,0}`, with an element's bits if several share
+/// a byte.
 fn text(shape: &Shape) -> String {
     let order: Vec<String> = shape.minor_to_major().iter().map(i64::to_string).collect();
     let order = order.join(",");
@@ -67,13 +67,14 @@ fn text(shape: &Shape) -> String {
     }
 }
 
-/// Functions of the extension, as `calls` in the module above.
+/// Defines functions of the extension, like `calls` in the module above.
 macro_rules! extension_calls {
     ($($(#[$doc:meta])* $name:ident $(<$plugin:ident>)? ($type:ident: $arguments:ident) { $($body:tt)* })*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
-        /// `raw` is NULL or the call's own arguments, and what they name is as the C API says.
+        /// `raw` is NULL or the call's own arguments, and the objects in them are as the C API
+        /// says.
         unsafe extern "C" fn $name $(<$plugin: Plugin>)? (raw: *mut $type) -> *mut PJRT_Error {
             let body = |$arguments: &mut $type| -> Result<()> {
                 $($body)*
@@ -87,7 +88,7 @@ macro_rules! extension_calls {
 
 extension_calls! {
     destroy(PJRT_Layouts_MemoryLayout_Destroy_Args: arguments) {
-        // SAFETY: a layout that was handed over is destroyed once.
+        // SAFETY: the host destroys a layout once.
         drop(unsafe { pointers::take::<Shape, _>(arguments.layout, "a layout") }?);
     }
 
@@ -124,7 +125,7 @@ extension_calls! {
         arguments.layout = pointers::give(shape);
     }
 
-    /// The layouts belong to the program.
+    /// Returns the layouts of the outputs, which belong to the program.
     of_outputs<P>(PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args: arguments) {
         // SAFETY: the caller's promise.
         let executable = unsafe { handles::executable::<P>(arguments.executable) }?;
@@ -132,7 +133,7 @@ extension_calls! {
         (arguments.layouts, arguments.num_outputs) = (layouts.as_ptr(), layouts.len());
     }
 
-    /// The layouts belong to the program.
+    /// Returns the layouts of the parameters, which belong to the program.
     of_parameters<P>(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args: arguments) {
         // SAFETY: the caller's promise.
         let executable = unsafe { handles::executable::<P>(arguments.executable) }?;
@@ -141,10 +142,10 @@ extension_calls! {
     }
 }
 
-/// Frees what [`serialize`] handed over.
+/// Frees the text that [`serialize`] handed out.
 ///
 /// # Safety
-/// It comes from there, and is freed once.
+/// [`serialize`] handed it out, and it is freed once.
 unsafe extern "C" fn free(raw: *mut PJRT_Layouts_SerializedLayout) {
     // SAFETY: the caller's promise.
     contain_drop(unsafe { pointers::take::<String, _>(raw, "a layout's text") });

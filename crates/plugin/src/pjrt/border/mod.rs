@@ -1,8 +1,8 @@
-//! The C side: every function of the table, and how handles, arguments, errors and values cross.
+//! The C side: every function of the table, and the conversion of handles, arguments, errors and
+//! values.
 //!
-//! What a host promises is the C API: arguments that are the call's own, handles of this plug-in
-//! that are alive, memory where it says that there is some. All that does not follow from it is
-//! checked.
+//! A host promises to follow the C API: arguments are exclusive to the call, handles are live and
+//! of this plug-in, and memory exists where the host says so. Everything else is checked.
 
 #[macro_use]
 mod calls;

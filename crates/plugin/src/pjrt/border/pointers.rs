@@ -1,6 +1,6 @@
-//! Pointers to things of the plug-in that a host holds: handed over, looked behind, taken back.
+//! Pointers to the plug-in's objects that a host holds: creates, dereferences and reclaims them.
 //!
-//! This module must never know what is behind one.
+//! The module does not depend on the types behind the pointers.
 
 use std::ptr;
 
@@ -16,15 +16,15 @@ pub(super) unsafe fn behind<'a, T, C>(raw: *const C, what: &str) -> Result<&'a T
         .ok_or_else(|| Status::invalid_argument(format!("found NULL, expected {what}")))
 }
 
-/// Hands something over.
+/// Converts a value into a pointer for the host, which owns it then.
 pub(super) fn give<T, C>(value: T) -> *mut C {
     Box::into_raw(Box::new(value)).cast()
 }
 
-/// Takes something back that was handed over.
+/// Reclaims a value from the host.
 ///
 /// # Safety
-/// `raw` is NULL, or [`give`] gave it for a `T`, and it was not taken back before.
+/// `raw` is NULL, or [`give`] returned it for a `T`, and it was not reclaimed before.
 pub(super) unsafe fn take<T, C>(raw: *mut C, what: &str) -> Result<Box<T>> {
     if raw.is_null() {
         return Err(Status::invalid_argument(format!("found NULL, expected {what}")));
@@ -37,18 +37,18 @@ pub(super) unsafe fn take<T, C>(raw: *mut C, what: &str) -> Result<Box<T>> {
 #[derive(Debug)]
 pub(in crate::pjrt) struct Handles<C>(Box<[*mut C]>);
 
-// SAFETY: addresses of things that any thread may use, and that live as long as the list.
+// SAFETY: the addresses are of objects that any thread may use, and that live as long as the list.
 unsafe impl<C> Send for Handles<C> {}
 // SAFETY: as above.
 unsafe impl<C> Sync for Handles<C> {}
 
 impl<C> Handles<C> {
-    /// Handles of values, which live as long as the list.
+    /// Creates a list of handles of `values`, which must live as long as the list.
     pub(in crate::pjrt) fn of<T>(values: &[T]) -> Self {
         Self::new(values.iter().map(|value| ptr::from_ref(value).cast_mut().cast()))
     }
 
-    /// Creates a list of addresses, which are good as long as it.
+    /// Creates a list of addresses, which must be valid as long as the list.
     pub(in crate::pjrt) fn new(handles: impl Iterator<Item = *mut C>) -> Self {
         Self(handles.collect())
     }

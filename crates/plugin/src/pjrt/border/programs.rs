@@ -1,4 +1,4 @@
-//! Programs: compiled, asked, run.
+//! Calls on programs: compilation, queries and execution.
 
 use std::{ffi::c_int, ptr, sync::Arc};
 
@@ -11,10 +11,11 @@ use crate::{
     pjrt::{Plugin, Program, array::Array, loaded::Loaded},
 };
 
-/// Bytes of the execute options up to the end of the launch's number, which all frameworks have.
+/// The size in bytes of the execute options up to the end of the launch id, which all frameworks
+/// have.
 const LAUNCH_ID_END: usize = std::mem::offset_of!(PJRT_ExecuteOptions, launch_id) + 4;
 
-/// Returns the number of the launch in the options of a run; 0 where they are NULL.
+/// Returns the launch id in the options of a run; 0 if they are NULL.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for transfers to and from the host within a program.
@@ -32,7 +33,7 @@ unsafe fn launch_id(options: *const PJRT_ExecuteOptions) -> Result<c_int> {
             "the options of a run have {size} bytes, expected at least {LAUNCH_ID_END}"
         )));
     }
-    // SAFETY: the fields lie within the size.
+    // SAFETY: the fields are within the size.
     let (sends, receives, launch_id) = unsafe {
         (
             (&raw const (*options).num_send_ops).read(),
@@ -46,10 +47,10 @@ unsafe fn launch_id(options: *const PJRT_ExecuteOptions) -> Result<c_int> {
     }
 }
 
-/// Returns the devices of a run, each with its place in the program.
+/// Returns the devices of a run, each with its position in the program.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if the host has lists for another number of devices.
+/// `INVALID_ARGUMENT` if the host passes lists for another number of devices.
 fn devices_of<P: Plugin>(
     loaded: &Loaded<P>,
     arguments: &PJRT_LoadedExecutable_Execute_Args,
@@ -57,7 +58,7 @@ fn devices_of<P: Plugin>(
     let own = loaded.options.devices();
     let devices = match arguments.execute_device.is_null() {
         true => own.iter().copied().enumerate().collect(),
-        // The host names a device in place of the program's.
+        // The host selects a device instead of the program's.
         false => vec![(0, loaded.client().device_index(arguments.execute_device)?)],
     };
     if devices.len() == arguments.num_devices {
@@ -73,7 +74,7 @@ fn devices_of<P: Plugin>(
 /// Returns the arguments of one device.
 ///
 /// # Safety
-/// `lists` has a list of `count` arrays for that place, which are alive as long as `'a`.
+/// `lists` has a list of `count` arrays at this position, which live as long as `'a`.
 unsafe fn arguments_of<'a, P: Plugin>(
     lists: &[*const *mut PJRT_Buffer],
     place: usize,
@@ -86,16 +87,16 @@ unsafe fn arguments_of<'a, P: Plugin>(
     list.iter().map(|array| unsafe { handles::array::<P>(*array) }).collect()
 }
 
-/// Frees bytes that were handed over.
+/// Frees bytes that were handed out.
 ///
 /// # Safety
-/// [`pointers::give`] gave it for bytes, and it is freed once.
+/// [`pointers::give`] returned it for bytes, and it is freed once.
 unsafe extern "C" fn free<T>(raw: *mut T) {
     // SAFETY: the caller's promise.
     contain_drop(unsafe { pointers::take::<Vec<u8>, _>(raw, "bytes") });
 }
 
-/// Hands bytes over: where they are, how many, and what frees them.
+/// Hands out bytes: returns their address, their number, and the pointer that frees them.
 fn give_bytes<T>(bytes: Vec<u8>) -> (*const std::ffi::c_char, usize, *mut T) {
     let bytes = Box::new(bytes);
     let (start, length) = (bytes.as_ptr().cast(), bytes.len());
@@ -141,13 +142,13 @@ calls! {
 
     destroy_loaded<P>(PJRT_LoadedExecutable_Destroy_Args: arguments) {
         let executable = arguments.executable;
-        // SAFETY: a program that was handed over is destroyed once.
+        // SAFETY: the host destroys a program once.
         drop(unsafe { pointers::take::<Arc<Loaded<P>>, _>(executable, "a program") }?);
     }
 
     destroy<P>(PJRT_Executable_Destroy_Args: arguments) {
         let executable = arguments.executable;
-        // SAFETY: as above; each has a handle of its own.
+        // SAFETY: as above; each program has its own handle.
         drop(unsafe { pointers::take::<Arc<Loaded<P>>, _>(executable, "a program") }?);
     }
 
@@ -181,7 +182,7 @@ calls! {
         arguments.is_deleted = u8::from(executable.is_deleted());
     }
 
-    /// Begins the runs of all devices. Nothing is handed over where one of them cannot begin.
+    /// Starts the runs of all devices. Nothing is handed out if one of them cannot start.
     execute<P>(PJRT_LoadedExecutable_Execute_Args: arguments, executable: loaded::<P>) {
         // SAFETY: the caller's promise.
         let launch_id = unsafe { launch_id(arguments.options) }?;
@@ -205,12 +206,12 @@ calls! {
         for (place, (outputs, done)) in begun.into_iter().enumerate() {
             if let Some(list) = targets.get(place) {
                 for (index, array) in outputs.into_iter().enumerate() {
-                    // SAFETY: the host has room for as many results as the program has.
+                    // SAFETY: the host provides space for as many results as the program has.
                     unsafe { list.add(index).write(pointers::give(Arc::new(array))) };
                 }
             }
             if !arguments.device_complete_events.is_null() {
-                // SAFETY: the host has room for an event of each device.
+                // SAFETY: the host provides space for an event per device.
                 unsafe { arguments.device_complete_events.add(place).write(events::give(done)) };
             }
         }

@@ -9,19 +9,19 @@ use serdes_abi::{
 use super::errors;
 use crate::Status;
 
-/// Number of functions in the newest table.
+/// The number of functions in the newest table.
 pub(super) const SLOTS: usize = match pjrt::table_size(Minor::NEWEST) {
     Some(size) => (size.size_of - FIRST_SLOT) / size_of::<*const ()>(),
     None => panic!("the newest minor has a table"),
 };
 
-/// Offset of the first function in the table, in bytes.
+/// The offset of the first function in the table, in bytes.
 pub(super) const FIRST_SLOT: usize = 40;
 
 /// A function that returns UNIMPLEMENTED for every call.
 pub(super) type Refusal = unsafe extern "C" fn(*mut ()) -> *mut PJRT_Error;
 
-/// Returns UNIMPLEMENTED with the name of the function of that slot. It does not read its
+/// Returns UNIMPLEMENTED with the name of the function in this slot. It does not read its
 /// arguments.
 ///
 /// # Safety
@@ -41,7 +41,7 @@ macro_rules! refusals {
     };
 }
 
-/// The refusal of each slot, at the slot's index.
+/// The refusal of each slot, by index.
 pub(super) const REFUSALS: [Refusal; SLOTS] = refusals! {
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
     34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64

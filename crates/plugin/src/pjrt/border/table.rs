@@ -1,4 +1,4 @@
-//! The table of functions that `GetPjrtApi` hands out.
+//! The table of functions that `GetPjrtApi` returns.
 
 use std::{
     any::TypeId,
@@ -22,8 +22,8 @@ use crate::{
     pjrt::{NEWEST_MINOR, Plugin, Value},
 };
 
-/// The table as it lies in memory, as long as the newest one; what the plug-in's minor does not
-/// have is NULL, and beyond its size.
+/// The memory layout of the table, as long as the newest one. Functions that the plug-in's minor
+/// does not have are NULL, and beyond its declared size.
 #[repr(C)]
 struct Api {
     struct_size: usize,
@@ -47,23 +47,24 @@ const _: () = {
     assert!(std::mem::offset_of!(Version, minor) == 20);
 };
 
-// SAFETY: addresses of functions and of an extension that is never freed; they are never written.
+// SAFETY: it contains addresses of functions and of an extension that is never freed, and is never
+// written.
 unsafe impl Send for Api {}
 // SAFETY: as above.
 unsafe impl Sync for Api {}
 
-/// The table of a plug-in, made when a host first asks for it. `export_pjrt!` has one.
+/// The table of a plug-in, created on the host's first request. `export_pjrt!` defines one.
 pub struct ApiTable(OnceLock<(Box<layouts::Extension>, Box<Api>)>);
 
 impl ApiTable {
-    /// Creates a table that is made later.
+    /// Creates an empty table, to be filled on first use.
     #[must_use]
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
 
-    /// Returns the address of the table of that plug-in: what `GetPjrtApi` answers. It is good as
-    /// long as the value is, which is to be a `static`.
+    /// Returns the address of the plug-in's table, the result of `GetPjrtApi`. It is valid as long
+    /// as the value, which should be a `static`.
     pub fn get<P: Plugin>(&self) -> *const () {
         let (_, api) = self.0.get_or_init(|| {
             let extension = Box::new(layouts::Extension::new::<P>());
@@ -95,13 +96,13 @@ impl Api {
         }
         let version = Version { struct_size: 0, extension_start: ptr::null(), major: 0, minor: 0 };
         let mut api = Box::new(Self { struct_size: 0, extension_start, version, functions });
-        // Each number by a store of a constant, as compilers of C write them: tools that look at
-        // the file, and do not run it, know the version by these three.
+        // Each number is written by a store of a constant, as C compilers do: tools that inspect
+        // the file without running it find the version by these three stores.
         let size = &raw mut api.struct_size;
         let version_size = &raw mut api.version.struct_size;
         let numbers = (&raw mut api.version.major).cast::<[c_int; 2]>();
-        // SAFETY: the places lie in `api`, which is ours; the two numbers follow one another and
-        // are aligned to eight bytes (see the asserts).
+        // SAFETY: the fields are inside `api`, which is ours; the two numbers are adjacent and
+        // aligned to eight bytes (see the assertions).
         unsafe {
             size.write_volatile(const { declared::<P>() });
             version_size.write_volatile(size_of::<Version>());
@@ -111,7 +112,7 @@ impl Api {
     }
 }
 
-/// Returns the major number, which is 0, and behind it the minor one.
+/// Returns the major number, which is 0, followed by the minor one.
 const fn both_numbers(minor: Minor) -> u64 {
     let minor = minor.number() as u64;
     if cfg!(target_endian = "little") { minor << 32 } else { minor }
@@ -132,7 +133,7 @@ const fn declared<P: Plugin>() -> usize {
     size
 }
 
-/// Returns the functions that a plug-in of this SDK has.
+/// Returns the functions that a plug-in of this SDK implements.
 fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
     let errors = [silent_entry(error_functions::destroy), silent_entry(error_functions::message)];
     let tables = [
@@ -150,7 +151,7 @@ fn own<P: Plugin>() -> impl Iterator<Item = Entry> {
 }
 
 calls! {
-    /// There is nothing to be prepared.
+    /// Does nothing: no preparation is needed.
     initialize(PJRT_Plugin_Initialize_Args: _arguments) {}
 
     attributes<P>(PJRT_Plugin_Attributes_Args: arguments) {
@@ -159,8 +160,8 @@ calls! {
     }
 }
 
-/// Attributes of a plug-in, asked once. A host keeps them as long as the process lives, so they are
-/// never freed.
+/// Returns the attributes of a plug-in, which are computed once. A host keeps them as long as the
+/// process lives, so they are never freed.
 fn attributes_of<P: Plugin>() -> &'static NamedValues {
     static ASKED: Mutex<Option<HashMap<TypeId, &'static NamedValues>>> = Mutex::new(None);
     let known = |plugin| {
@@ -171,9 +172,9 @@ fn attributes_of<P: Plugin>() -> &'static NamedValues {
     if let Some(known) = known(&plugin) {
         return known;
     }
-    // Not under the lock: it is the author's code.
+    // Called outside the lock, because it is the author's code.
     let mut attributes = P::attributes();
-    // The treatment of a framework's structs by `arguments`, for tools that judge if it fits.
+    // Describes how `arguments` treats a framework's structs, for tools that check compatibility.
     let oldest = i64::from(Minor::OLDEST_SUPPORTED.number());
     attributes.push((pjrt::OLDEST_FRAMEWORK_ATTRIBUTE.to_owned(), Value::Integer(oldest)));
     let attributes = NamedValues::new(attributes);

@@ -1,4 +1,5 @@
-//! The topology of a client: which devices it has. It belongs to the client, and is not destroyed.
+//! The topology of a client, which lists its devices. It belongs to the client, and is not
+//! destroyed.
 
 use serdes_abi::pjrt::args::*;
 
@@ -8,10 +9,10 @@ use crate::{Result, panic::contain_drop};
 /// The text of a topology.
 type Text = String;
 
-/// Frees what [`serialize`] handed over.
+/// Frees the text that [`serialize`] handed out.
 ///
 /// # Safety
-/// It comes from there, and is freed once.
+/// [`serialize`] handed it out, and it is freed once.
 unsafe extern "C" fn free(raw: *mut PJRT_SerializedTopology) {
     // SAFETY: the caller's promise.
     contain_drop(unsafe { pointers::take::<Text, _>(raw, "a topology's bytes") });
@@ -30,7 +31,7 @@ calls! {
 
     descriptions<P>(PJRT_TopologyDescription_GetDeviceDescriptions_Args: arguments, topology: topology::<P>) {
         let devices = topology.device_handles().all();
-        // A device and its description have one handle.
+        // A device and its description have the same handle.
         arguments.descriptions = devices.as_ptr().cast();
         arguments.num_descriptions = devices.len();
     }
@@ -48,7 +49,8 @@ calls! {
         arguments.serialized_topology_deleter = Some(free);
     }
 
-    /// FNV-1a, 64 bits, of the bytes of the topology: the same in every process.
+    /// Returns the FNV-1a hash (64 bits) of the topology's bytes, which is the same in every
+    /// process.
     fingerprint<P>(PJRT_TopologyDescription_Fingerprint_Args: arguments, topology: topology::<P>) {
         let text = topology.topology();
         arguments.fingerprint = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

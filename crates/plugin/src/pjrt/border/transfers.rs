@@ -1,4 +1,4 @@
-//! Transfers in pieces.
+//! Calls on transfers in pieces.
 
 use std::{ffi::c_int, sync::Arc};
 
@@ -36,7 +36,7 @@ calls! {
 
     destroy<P>(PJRT_AsyncHostToDeviceTransferManager_Destroy_Args: arguments) {
         let manager = arguments.transfer_manager;
-        // SAFETY: what was handed over is destroyed once.
+        // SAFETY: the host destroys a transfer manager once.
         drop(unsafe { pointers::take::<Transfers<P>, _>(manager, "a transfer manager") }?);
     }
 
@@ -47,7 +47,7 @@ calls! {
         if arguments.data.is_null() && size > 0 {
             return Err(Status::invalid_argument("found NULL, expected bytes to transfer"));
         }
-        // SAFETY: by the C API the bytes are there until the event has happened.
+        // SAFETY: by the C API the bytes exist until the event is done.
         let source = unsafe { HostSource::from_raw(arguments.data, size) };
         let is_last = arguments.is_last_transfer != 0;
         let done =
@@ -55,7 +55,7 @@ calls! {
         arguments.done_with_h2d_transfer = events::give(done);
     }
 
-    /// A whole array in one piece, as the host has it.
+    /// Transfers a whole array in one piece, in the host's layout.
     literal<P>(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args: arguments, transfer_manager: transfers::<P>) {
         // SAFETY: the caller's promise.
         let shape = unsafe {
@@ -75,7 +75,7 @@ calls! {
         if arguments.data.is_null() && shape.elements() > 0 {
             return Err(Status::invalid_argument("found NULL, expected an array's memory"));
         }
-        // SAFETY: by the C API the array is there until the event has happened.
+        // SAFETY: by the C API the array exists until the event is done.
         let source = unsafe { HostSource::from_raw(arguments.data, shape.host_bytes()) };
         let done = transfer_manager.transfer(arguments.buffer_index, 0, source, true)?;
         arguments.done_with_h2d_transfer = events::give(done);
@@ -113,7 +113,7 @@ calls! {
         transfer_manager.fail(arguments.buffer_index, failure)?;
     }
 
-    /// Metadata of a transfer is ignored.
+    /// Ignores the metadata of a transfer.
     metadata<P>(PJRT_AsyncHostToDeviceTransferManager_AddMetadata_Args: arguments, transfer_manager: transfers::<P>) {
         let _ = transfer_manager;
     }

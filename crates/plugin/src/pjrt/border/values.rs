@@ -1,4 +1,4 @@
-//! Texts, lists and values with names, from the host and to it.
+//! Conversion of texts, lists and named values from and to the host.
 
 use std::{
     ffi::{c_char, c_int},
@@ -12,23 +12,23 @@ use crate::{
     pjrt::{Shape, Value},
 };
 
-/// Most entries that a list of the host's may have: more is surely not a number of entries.
+/// The maximum number of entries in a list of the host; a larger number is certainly wrong.
 const MOST_ENTRIES: usize = 1 << 20;
 
-// The numbers of the types of values.
+// The type numbers of values.
 const TEXT: c_int = 0;
 const INTEGER: c_int = 1;
 const INTEGERS: c_int = 2;
 const FLOAT: c_int = 3;
 const BOOLEAN: c_int = 4;
 
-/// Returns a list of the host's; an empty one may have any address.
+/// Returns a list of the host; an empty one may have any address.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if there are entries at NULL, or too many.
+/// `INVALID_ARGUMENT` if a non-empty list is at NULL, or there are too many entries.
 ///
 /// # Safety
-/// `start` is NULL, or points to `count` entries, which are not written as long as `'a`.
+/// `start` is NULL, or points to `count` entries, which are not written during `'a`.
 pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> Result<&'a [T]> {
     match count {
         0 => Ok(&[]),
@@ -40,10 +40,10 @@ pub(super) unsafe fn list<'a, T>(start: *const T, count: usize, what: &str) -> R
     }
 }
 
-/// Returns the bytes of the host's, as many as there may be.
+/// Returns bytes of the host, of any length.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if there are some at NULL, or more than an address space has.
+/// `INVALID_ARGUMENT` if there are bytes at NULL, or more than an address space has.
 ///
 /// # Safety
 /// As for [`list`].
@@ -58,7 +58,7 @@ pub(super) unsafe fn bytes<'a>(start: *const c_char, count: usize, what: &str) -
     }
 }
 
-/// Returns a text of the host's; empty for NULL.
+/// Returns a text of the host; empty for NULL.
 ///
 /// # Safety
 /// `start` is NULL, or points to `length` bytes.
@@ -70,10 +70,10 @@ pub(super) unsafe fn text(start: *const c_char, length: usize) -> String {
     }
 }
 
-/// Returns a shape of the host's.
+/// Returns a shape of the host.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for an element type that is not known, and as [`Shape::new`].
+/// `INVALID_ARGUMENT` for an unknown element type, and as [`Shape::new`].
 ///
 /// # Safety
 /// `dims` is NULL, or points to `count` numbers.
@@ -89,14 +89,14 @@ pub(super) unsafe fn shape(element_type: c_int, dims: *const i64, count: usize) 
     Shape::new(element_type, unsafe { list(dims, count, "dimensions") }?.to_vec())
 }
 
-/// Returns the order of the dimensions in a layout of the host's that has no tiles; `None` for
-/// NULL, and the strides of one that has them.
+/// Returns a layout of the host: the order of the dimensions if it has no tiles, or its strides;
+/// [`HostLayout::Dense`] for NULL.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for tiles.
 ///
 /// # Safety
-/// `raw` is NULL or a layout, and what it points to is there as long as `'a`.
+/// `raw` is NULL or a layout, and the memory that it points to exists during `'a`.
 pub(super) unsafe fn layout<'a>(raw: *const PJRT_Buffer_MemoryLayout) -> Result<HostLayout<'a>> {
     const TILED: c_int = 0;
     const STRIDES: c_int = 1;
@@ -110,7 +110,7 @@ pub(super) unsafe fn layout<'a>(raw: *const PJRT_Buffer_MemoryLayout) -> Result<
         }
         TILED => Err(Status::unimplemented("a layout in tiles; this plug-in knows none")),
         STRIDES => {
-            // The other kind of the union: its list has the same place (see the test).
+            // The other kind of the union: its list is at the same offset (see the test).
             let (start, count) = (layout.value.minor_to_major, layout.value.minor_to_major_size);
             // SAFETY: the caller's promise.
             Ok(HostLayout::Strides(unsafe { list(start, count, "strides of a layout") }?))
@@ -119,21 +119,21 @@ pub(super) unsafe fn layout<'a>(raw: *const PJRT_Buffer_MemoryLayout) -> Result<
     }
 }
 
-/// A layout of the host's.
+/// A layout of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostLayout<'a> {
-    /// None is given: the dimensions in their order.
+    /// No layout is given: the dimensions are in their order.
     Dense,
-    /// The dimensions in that order, the fastest first.
+    /// An order of the dimensions, the fastest first.
     Order(&'a [i64]),
-    /// Byte strides, from an element to the next in each dimension.
+    /// Byte strides, from one element to the next in each dimension.
     Strides(&'a [i64]),
 }
 
-/// Values with names of the host's.
+/// Returns named values of the host.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a type of value that is not known, and what is NULL.
+/// `INVALID_ARGUMENT` for an unknown type of value, or a NULL pointer.
 ///
 /// # Safety
 /// `start` is NULL, or points to `count` values, whose pointees are valid.
@@ -156,7 +156,7 @@ pub(super) unsafe fn read(
 }
 
 /// # Safety
-/// What the value points to is there.
+/// The memory that the value points to exists.
 unsafe fn value(given: &PJRT_NamedValue, name: &str) -> Result<Value> {
     let address = usize::try_from(given.value);
     let pointer = || {
@@ -177,7 +177,7 @@ unsafe fn value(given: &PJRT_NamedValue, name: &str) -> Result<Value> {
             // SAFETY: the caller's promise.
             Value::Integers(unsafe { list(start, given.value_size, "numbers") }?.to_vec())
         }
-        // The value is a union: its first bytes are the number.
+        // The value is a union whose first bytes are the number.
         FLOAT => Value::Float(f32::from_bits((given.value & u64::from(u32::MAX)) as u32)),
         BOOLEAN => Value::Boolean(low != 0),
         other => {
@@ -188,15 +188,15 @@ unsafe fn value(given: &PJRT_NamedValue, name: &str) -> Result<Value> {
     })
 }
 
-/// Values with names for the host to read.
+/// Named values for the host to read.
 #[derive(Debug)]
 pub(in crate::pjrt) struct NamedValues {
-    /// Names and values that the entries point to.
+    /// The names and values that the entries point to.
     _values: Box<[(String, Value)]>,
     entries: Box<[PJRT_NamedValue]>,
 }
 
-// SAFETY: the entries point to the values beside them, which are never written.
+// SAFETY: the entries point to the values in the same struct, which are never written.
 unsafe impl Send for NamedValues {}
 // SAFETY: as above.
 unsafe impl Sync for NamedValues {}
