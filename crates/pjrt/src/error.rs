@@ -1,4 +1,4 @@
-//! Errors of plug-ins, by the party to blame.
+//! Errors of plug-ins, by the party at fault.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,12 @@ use super::ErrorPayload;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PjrtError {
-    /// Bytes: the file cannot be loaded here, whatever is in it.
+    /// Bytes: the file cannot be loaded here, regardless of its content.
     #[error("{path} cannot be loaded: {reason}")]
     NotLoadable {
         /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// Plug-in: the library does not export `GetPjrtApi`.
@@ -28,14 +28,14 @@ pub enum PjrtError {
     /// Plug-in: its table cannot be read.
     #[error("the plug-in's table is not one: {what} is {found}, expected {expected}")]
     BadTable {
-        /// Item of the table or struct.
+        /// The name of the value in the table or struct.
         what: &'static str,
-        /// The item as it was found.
+        /// The value found.
         found: String,
         /// Permitted values.
         expected: &'static str,
     },
-    /// Plug-in: it is of another major version.
+    /// Plug-in: it has another major version.
     #[error(
         "the plug-in is of PJRT {major}.{minor}, and this host knows major version 0; use a plug-in of it, or a newer host"
     )]
@@ -45,7 +45,7 @@ pub enum PjrtError {
         /// Its minor number.
         minor: i32,
     },
-    /// Plug-in: the offsets of its functions are not known.
+    /// Plug-in: the offsets of its functions are unknown.
     #[error(
         "the plug-in is of PJRT {minor}, and before {} functions moved with each version; use a newer plug-in",
         Minor::OLDEST_SUPPORTED
@@ -54,19 +54,19 @@ pub enum PjrtError {
         /// Its version.
         minor: Minor,
     },
-    /// Plug-in: it does not have this function.
+    /// Plug-in: it does not have the function.
     #[error(
         "the plug-in of PJRT {minor} does not have {function}, which came with {since}; use a newer plug-in, or do without"
     )]
     Missing {
         /// The function.
         function: &'static str,
-        /// The minor that brought it.
+        /// The first minor with the function.
         since: Minor,
         /// The plug-in's version.
         minor: Minor,
     },
-    /// Plug-in: none of its extensions has this function.
+    /// Plug-in: none of its extensions has the function.
     #[error(
         "the plug-in of PJRT {minor} does not have {function} in its extensions; use another plug-in, or do without"
     )]
@@ -85,29 +85,29 @@ pub enum PjrtError {
         code: TF_Code,
         /// The message: its first 16 KiB, with control characters escaped.
         message: String,
-        /// Payloads beside the message, for programs; empty before 0.99.
+        /// Further payloads for programs; empty before 0.99.
         payloads: Vec<ErrorPayload>,
     },
-    /// Plug-in: what it gave cannot be.
+    /// Plug-in: it returned an impossible value.
     #[error(
         "{call} gave {found} as {what}, expected {expected}; report this to the plug-in's author"
     )]
     BadAnswer {
         /// The function.
         call: &'static str,
-        /// Item of the call's results.
+        /// The name of the value in the call's results.
         what: &'static str,
-        /// The item as it was found.
+        /// The value found.
         found: String,
         /// Permitted values.
         expected: &'static str,
     },
-    /// Caller: an argument that no plug-in could take, or that this one ends the process on.
+    /// Caller: an argument that no plug-in accepts, or on which this one ends the process.
     #[error("{what} is {found}, expected {expected}")]
     InvalidArgument {
-        /// Name of the argument.
+        /// The name of the argument.
         what: &'static str,
-        /// The argument as it was given.
+        /// The value of the argument.
         found: String,
         /// Permitted values.
         expected: String,
@@ -117,25 +117,25 @@ pub enum PjrtError {
         "{bytes} bytes at offset {offset} are not inside the {what}, which has {size} bytes; use a range that is"
     )]
     OutOfRange {
-        /// Memory that the range belongs to.
+        /// The memory that the range belongs to.
         what: &'static str,
-        /// Start of the range, in bytes.
+        /// The start of the range, in bytes.
         offset: i128,
-        /// Length of the range, in bytes.
+        /// The length of the range, in bytes.
         bytes: u128,
-        /// Size of the memory, in bytes.
+        /// The size of the memory, in bytes.
         size: u64,
     },
-    /// Caller: objects of two clients in one operation.
+    /// Caller: an operation on objects of two clients.
     #[error("the {what} belongs to another client; use one of the same client")]
     OtherClient {
-        /// Kind of the object.
+        /// The kind of the object.
         what: &'static str,
     },
-    /// System: the host has not so much memory.
+    /// System: the host does not have enough memory.
     #[error("the host has no {bytes} bytes of memory; use less at once")]
     OutOfHostMemory {
-        /// Number of bytes that were requested.
+        /// The number of requested bytes.
         bytes: usize,
     },
     /// System: plug-ins cannot be loaded on this platform.
@@ -148,11 +148,11 @@ pub enum PjrtError {
     },
 }
 
-/// The code of what a plug-in does not implement.
+/// The status code of functions that a plug-in does not implement.
 const UNIMPLEMENTED: TF_Code = TF_Code(12);
 
 impl PjrtError {
-    /// Returns an error of the reader of ELF files.
+    /// Converts an error of the reader of ELF files.
     pub(super) fn of_elf(NotLoadable { path, reason }: NotLoadable) -> Self {
         Self::NotLoadable { path, reason }
     }
@@ -179,8 +179,8 @@ impl PjrtError {
         }
     }
 
-    /// Returns true if the plug-in lacks what was needed: the function is missing, or returned
-    /// UNIMPLEMENTED.
+    /// Returns true if the plug-in does not support the operation: the function is missing, or
+    /// returned UNIMPLEMENTED.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         match self {

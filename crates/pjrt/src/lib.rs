@@ -1,4 +1,4 @@
-//! PJRT plug-ins: whether one fits a framework, said before it is loaded; and a host of them, for
+//! PJRT plug-ins: checks if one fits a framework before it is loaded, and hosts them for access to
 //! devices, memories, arrays and programs.
 //!
 //! ```
@@ -14,15 +14,15 @@
 //!
 //! # Why they do not fit
 //!
-//! A framework and a plug-in are built on different days, and each has its own idea of how long the
-//! structs are that they hand to each other. What decides:
+//! A framework and a plug-in are built on different days, and may disagree on the sizes of the
+//! structs that they exchange. Three things decide:
 //!
-//! * the framework's gate: some releases demand the very same minor, later ones a minimum;
+//! * the framework's gate: some releases require the same minor, later ones a minimum;
 //! * the plug-in's check: it refuses a struct that is shorter than the one it was built with;
-//! * what the framework cannot do without, and the plug-in does not have.
+//! * functions that the framework needs and the plug-in does not have.
 //!
-//! [`inspect`] reads the version of a plug-in out of its file; nothing of it is run. The layouts by
-//! which all this is decided are in `serdes-abi`.
+//! [`inspect`] reads the version of a plug-in from its file, without running any of it. The layouts
+//! on which the decision is based are in `serdes-abi`.
 //!
 //! # Devices, arrays and programs
 //!
@@ -51,16 +51,16 @@
 //!
 //! # What is trusted
 //!
-//! A plug-in is native code in this process. It is called only as one of its own day would call it:
-//! with structs of the size that its version declares, functions that are there, types that it
-//! knows; what real plug-ins end the process on, or read outside of memory for, is refused before
-//! the call. What it gives is checked: counts, NULLs, numbers. No check can hold back code that
-//! writes where it should not.
+//! A plug-in is native code in this process. It is called only like a host of its own day would
+//! call it: with structs of the size that its version declares, existing functions, and types that
+//! it knows. Input on which real plug-ins end the process, or read outside memory, is refused
+//! before the call. Results are checked: counts, NULLs, numbers. No check can prevent native code
+//! from writing to the wrong memory.
 //!
-//! This crate must never know of serialization, nor of the kind of plug-in that StreamExecutor has.
+//! This crate does not depend on serialization, or on StreamExecutor plug-ins.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// No plug-in makes the crate panic: what could is an exception with its reason.
+// Plug-ins must not make the crate panic; each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! Arrays that are put onto a device and read: shapes, strides, and what becomes of the host's
+//! Arrays that are put onto a device and read: shapes, strides, and the plug-in's use of host
 //! memory.
 
 use serdes_abi::pjrt::args::{
@@ -129,9 +129,9 @@ fn given(subject: &Subject, semantics: HostBufferSemantics) -> Verdict {
     Ok("three arrays of 64 KiB".to_owned())
 }
 
-/// Past the host, which never hands over such a type.
+/// Calls the plug-in directly, because the host never passes such a type.
 fn unknown_type(subject: &Subject) -> Verdict {
-    /// The number of no element type: versions have far fewer.
+    /// A number that is not an element type in any version.
     const UNKNOWN: i32 = 1000;
     let (client, devices) = subject.devices()?;
     let (data, dims) = ([0_u64; 8], [2_i64]);
@@ -141,8 +141,9 @@ fn unknown_type(subject: &Subject) -> Verdict {
     arguments.r#type = UNKNOWN;
     (arguments.dims, arguments.num_dims) = (dims.as_ptr(), dims.len());
     arguments.device = devices[0].raw();
-    // SAFETY: the handles are alive, the dimension is there, and so is more data than any two
-    // elements need; a plug-in that takes it may keep nothing of it, since it is lent for the call.
+    // SAFETY: the handles are alive, the dimension exists, and there is more data than any two
+    // elements need; a plug-in that accepts it may not keep any of it, since it is lent for the
+    // call.
     match unsafe { subject.slots.call_with(&mut arguments) } {
         Ok(()) if arguments.buffer.is_null() => {
             wait(subject, arguments.done_with_host_buffer)?;
@@ -151,7 +152,7 @@ fn unknown_type(subject: &Subject) -> Verdict {
         Ok(()) => {
             let mut destroyed = PJRT_Buffer_Destroy_Args::new();
             destroyed.buffer = arguments.buffer;
-            // SAFETY: it was made just now, and has no other user.
+            // SAFETY: it was created just now, and has no other user.
             unsafe { subject.slots.call_with(&mut destroyed) }?;
             wait(subject, arguments.done_with_host_buffer)?;
             failed(format!("an array of type {UNKNOWN} is made"))

@@ -1,4 +1,4 @@
-//! Arrays that are on a device: what they say of themselves, copies, raw bytes, their end.
+//! Arrays on a device: their properties, copies, raw bytes, and deletion.
 
 use serdes_abi::pjrt::args::{
     Arguments, PJRT_Buffer_DecreaseExternalReferenceCount_Args, PJRT_Buffer_Device_Args,
@@ -84,17 +84,18 @@ fn read_size(subject: &Subject) -> Verdict {
     let buffer = subject.put(&HostArray::new(ElementType::F32, &DIMS), &data)?;
     let mut arguments = PJRT_Buffer_ToHostBuffer_Args::new();
     arguments.src = buffer.raw();
-    // SAFETY: the buffer is alive; without memory the function only says how much there must be.
+    // SAFETY: the buffer is alive; without memory the function only returns the required size.
     unsafe { subject.slots.call_with(&mut arguments) }?;
     wait(subject, arguments.event)?;
     expect("its length on the host", arguments.dst_size, BYTES)?;
-    // There is room for all of it, so that nothing is lost where the size is not looked at.
+    // The memory fits the whole array, so that nothing is overwritten if the plug-in ignores the
+    // size.
     let mut memory = vec![0_u8; BYTES];
     let mut arguments = PJRT_Buffer_ToHostBuffer_Args::new();
     arguments.src = buffer.raw();
     arguments.dst = memory.as_mut_ptr().cast();
     arguments.dst_size = BYTES - 1;
-    // SAFETY: the buffer is alive, and the memory is there until the event below has happened.
+    // SAFETY: the buffer is alive, and the memory exists until the event below is done.
     match unsafe { subject.slots.call_with(&mut arguments) } {
         Err(PjrtError::Status { message, .. }) => Ok(format!("{BYTES} bytes; {message}")),
         Err(error) => Err(error.into()),
@@ -105,7 +106,7 @@ fn read_size(subject: &Subject) -> Verdict {
     }
 }
 
-/// Waits for an event that a call handed over, and destroys it.
+/// Waits for an event that a call returned, and destroys it.
 pub(super) fn wait(
     subject: &Subject,
     event: *mut serdes_abi::pjrt::args::PJRT_Event,
@@ -115,7 +116,7 @@ pub(super) fn wait(
     }
     let mut awaited = PJRT_Event_Await_Args::new();
     awaited.event = event;
-    // SAFETY: the event is alive, and this function's own.
+    // SAFETY: the event is alive, and owned by this function.
     let result = unsafe { subject.slots.call_with(&mut awaited) };
     let mut destroyed = PJRT_Event_Destroy_Args::new();
     destroyed.event = event;
@@ -186,8 +187,8 @@ fn delete(subject: &Subject) -> Verdict {
     arguments.src = buffer.raw();
     arguments.dst = memory.as_mut_ptr().cast();
     arguments.dst_size = memory.len();
-    // SAFETY: the buffer is alive, although its data is not; the memory is there until the event
-    // below has happened.
+    // SAFETY: the buffer is alive, although its data is not; the memory exists until the event
+    // below is done.
     let read = match unsafe { subject.slots.call_with(&mut arguments) } {
         Ok(()) => wait(subject, arguments.event),
         Err(error) => Err(error.into()),

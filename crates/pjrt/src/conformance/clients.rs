@@ -83,7 +83,7 @@ fn unknown_option(subject: &Subject) -> Verdict {
     }
 }
 
-/// Past the host, which knows the types of some options and refuses others.
+/// Calls the plug-in directly, because the host knows the types of some options and refuses others.
 fn option_of_another_type(subject: &Subject) -> Verdict {
     subject.client()?;
     let (name, text) = ("cpu_device_count", "four");
@@ -99,7 +99,7 @@ fn option_of_another_type(subject: &Subject) -> Verdict {
     let mut arguments = PJRT_Client_Create_Args::new();
     arguments.create_options = &raw mut option;
     arguments.num_options = 1;
-    // SAFETY: there is one option, a text, and all that it points to is there for the call.
+    // SAFETY: there is one option, a text, and everything that it points to is valid for the call.
     match unsafe { subject.slots.call_with(&mut arguments) } {
         Ok(()) if arguments.client.is_null() => failed("it succeeds, and the client is NULL"),
         Ok(()) => {
@@ -135,7 +135,7 @@ fn devices(subject: &Subject) -> Verdict {
     Ok(format!("{} of {} are of this process, each a {}", ours.len(), all.len(), ours[0].kind()?))
 }
 
-/// Passes where an optional function is missing: only a behaviour that demands it fails then.
+/// Ignores the error of a missing optional function: only a behaviour that requires it fails then.
 fn unless_unsupported(error: PjrtError) -> Result<(), PjrtError> {
     if error.is_unsupported() { Ok(()) } else { Err(error) }
 }
@@ -176,17 +176,17 @@ fn topology(subject: &Subject) -> Verdict {
     let client = subject.client()?;
     let mut arguments = PJRT_Client_TopologyDescription_Args::new();
     arguments.client = client.raw();
-    // SAFETY: the client is alive; the topology is its own.
+    // SAFETY: the client is alive; it owns the topology.
     unsafe { subject.slots.call_with(&mut arguments) }?;
     if arguments.topology.is_null() {
         return failed("the topology is NULL");
     }
     let mut name = PJRT_TopologyDescription_PlatformName_Args::new();
     name.topology = arguments.topology;
-    // SAFETY: the topology is the client's, which is alive.
+    // SAFETY: the client owns the topology, and is alive.
     unsafe { subject.slots.call_with(&mut name) }?;
     let (call, start) = ("PJRT_TopologyDescription_PlatformName", name.platform_name);
-    // SAFETY: the plug-in declares this length in bytes; they belong to the topology.
+    // SAFETY: the plug-in declares this length in bytes; the bytes belong to the topology.
     let name = unsafe { border::text(call, "its text", start, name.platform_name_size) }?;
     expect("its platform", name.as_str(), client.platform_name())?;
     Ok(name)

@@ -51,7 +51,7 @@ types! {
     C128 "pjrt_type_c128";
 }
 
-/// Elements of an array that is tried: enough that a type of one bit fills more than a byte.
+/// The number of elements of a test array: enough that a type of one bit fills more than a byte.
 const ELEMENTS: usize = 24;
 
 fn round_trip(subject: &Subject, element_type: ElementType) -> Verdict {
@@ -67,7 +67,7 @@ fn round_trip(subject: &Subject, element_type: ElementType) -> Verdict {
     let (client, devices) = subject.devices()?;
     let target = crate::Target::Device(&devices[0]);
     let buffer = match client.put(&HostArray::new(element_type, &dims), &data, target) {
-        // A device need not have every type.
+        // A device does not need to support every type.
         Err(error @ PjrtError::Status { .. }) => return Err(unsupported(error)),
         buffer => buffer?,
     };

@@ -1,4 +1,4 @@
-//! Events: waiting, being called back, and several threads at once.
+//! Events: waits, callbacks, and use from several threads at once.
 
 use std::{
     ffi::c_void,
@@ -47,14 +47,14 @@ fn ready(subject: &Subject) -> Verdict {
     Ok("waited for".to_owned())
 }
 
-/// Number of calls, and the error of each.
+/// The number of calls, and the error of each.
 #[derive(Debug)]
 struct Called {
     times: AtomicUsize,
     error: AtomicPtr<PJRT_Error>,
 }
 
-/// Keeps it for good: a plug-in that calls too late finds it still.
+/// Leaks the record, so that it is still valid if a plug-in calls too late.
 fn kept(called: Called) -> &'static Called {
     static KEPT: Mutex<Vec<&'static Called>> = Mutex::new(Vec::new());
     let called: &'static Called = Box::leak(Box::new(called));
@@ -72,9 +72,9 @@ unsafe extern "C" fn called(error: *mut PJRT_Error, argument: *mut c_void) {
     called.times.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Time limit of a callback that has nothing to wait for.
+/// The time limit of a callback that has nothing to wait for.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Time that is waited for a second call.
+/// The time to wait for an unexpected second call.
 const AFTER: Duration = Duration::from_millis(50);
 
 fn on_ready(subject: &Subject) -> Verdict {
@@ -91,7 +91,7 @@ fn on_ready(subject: &Subject) -> Verdict {
     arguments.event = of_buffer.event;
     arguments.callback = Some(called);
     arguments.user_arg = ptr::from_ref(state).cast_mut().cast();
-    // SAFETY: the event is alive, and what the callback takes stays for ever.
+    // SAFETY: the event is alive, and the argument of the callback is never freed.
     unsafe { subject.slots.call_with(&mut arguments) }?;
     let begin = Instant::now();
     while state.times.load(Ordering::SeqCst) == 0 && begin.elapsed() < LIMIT {

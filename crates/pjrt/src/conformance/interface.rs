@@ -1,4 +1,4 @@
-//! The table, the sizes of arguments, errors: what needs no client.
+//! Behaviours that need no client: the table, the sizes of arguments, errors.
 
 use serdes_abi::pjrt;
 use serdes_library_file::conformance::{Verdict, counted, expect, failed};
@@ -103,7 +103,7 @@ fn slots(subject: &Subject) -> Verdict {
 }
 
 fn extensions(subject: &Subject) -> Verdict {
-    /// Size, number, the next one.
+    /// The size of an extension's head: its size, its number, and the next extension.
     const HEAD: usize = 24;
     if let Some(warning) = warning(subject, "extensions") {
         return failed(warning);
@@ -148,17 +148,17 @@ fn attributes(subject: &Subject) -> Verdict {
     Ok(names.join(", "))
 }
 
-/// No struct of arguments is so short: each begins with its size and an address.
+/// Shorter than any struct of arguments, which begins with its size and an address.
 const TOO_SHORT: [usize; 2] = [0, 15];
 
-/// The names of fields that say an element type, of which 0 is none.
+/// The names of fields with an element type, for which 0 means none.
 const TYPES: [&str; 3] = ["type", "element_type", "shape_element_type"];
 
 fn short_arguments(subject: &Subject, with_type: bool) -> Verdict {
     let minor = subject.plugin.minor();
     let takes_type = |name: &str| {
         pjrt::structure(&format!("{name}_Args")).is_some_and(|arguments| {
-            // What a function only answers begins with what it is asked about.
+            // Functions that only return a value begin with the object that they query.
             name.starts_with("PJRT_Client_")
                 && TYPES.iter().any(|field| arguments.field(field, minor).is_some())
         })
@@ -168,10 +168,10 @@ fn short_arguments(subject: &Subject, with_type: bool) -> Verdict {
     for (name, own) in &calls {
         for size in TOO_SHORT {
             let mut record = CallRecord::new(*own);
-            // The name of a function is as static as the table of functions that it is from.
+            // The name is looked up because a name from the table of functions is static.
             let Some(function) = pjrt::function(name) else { continue };
             // SAFETY: a plug-in cannot accept arguments that lack even their first two fields; the
-            // record has room for all of them, and they are zero.
+            // record has space for all of them, and they are zero.
             match unsafe { subject.slots.call(&function.name, &mut record, size) } {
                 Ok(()) => {
                     return failed(format!("{name} takes arguments that declare {size} bytes"));
@@ -193,7 +193,7 @@ fn longer_arguments(subject: &Subject) -> Verdict {
     };
     for more in [LONGER, 4096] {
         let mut record = CallRecord::new(own + more);
-        // SAFETY: the function takes nothing, and there is as much room as is declared.
+        // SAFETY: the function has no inputs, and there is as much space as is declared.
         unsafe { subject.slots.call(&CALL, &mut record, own + more) }?;
     }
     Ok("8 and 4,096 bytes more are taken".to_owned())

@@ -1,11 +1,12 @@
-//! The conformance suite of PJRT plug-ins: does one do what the C API says?
+//! The conformance suite of PJRT plug-ins, which checks that a plug-in does what the C API
+//! requires.
 //!
-//! Each behaviour is tried on its own, on a thread of its own, with a time limit; the suite is to
-//! be run in a process of its own, since real plug-ins end the process in some of them. A behaviour
-//! is `unsupported` only if the plug-in does not have the function, or answers that it is not
-//! implemented, or that it does not take a type; everything else that is not right is a failure.
+//! Each behaviour is tried separately, on its own thread and with a time limit. Run the suite in
+//! its own process, since some behaviours make real plug-ins end the process. A behaviour is
+//! `unsupported` only if the plug-in does not have the function, reports it as unimplemented, or
+//! does not support a type; every other deviation is a failure.
 //!
-//! This folder must never know what is done with a plug-in besides.
+//! The module does not depend on other uses of a plug-in.
 
 #![expect(
     clippy::indexing_slicing,

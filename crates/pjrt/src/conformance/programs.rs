@@ -1,4 +1,4 @@
-//! Programs: compiling, running, and what is no program.
+//! Programs: compilation, execution, and refusal of invalid programs.
 
 use std::ptr;
 
@@ -43,15 +43,15 @@ pub(super) const BEHAVIOURS: &[Behaviour] = &[
     },
 ];
 
-/// A form in which a program can be written.
+/// A format in which a program can be written.
 #[derive(Clone, Copy)]
 struct Form {
     words: &'static str,
-    /// Twice its argument, in that form.
+    /// A program in this format that doubles its argument.
     doubled: &'static [u8],
 }
 
-/// The text below, written for StableHLO 1.0.0: so frameworks hand programs over.
+/// The text below, written for StableHLO 1.0.0, which is the format that frameworks use.
 const ARTIFACT: Form =
     Form { words: "as a portable artifact", doubled: include_bytes!("doubled.mlirbc") };
 
@@ -65,7 +65,7 @@ const DOUBLED: &[u8] = b"module @doubled {
 }
 ";
 
-/// Returns a message in a message: key, length, content; every content here is short.
+/// Returns a field with a nested message: key, length, content. Every content here is short.
 fn nested(key: u8, content: &[u8]) -> Vec<u8> {
     [&[key, content.len() as u8], content].concat()
 }
@@ -78,7 +78,7 @@ fn options(device: u8) -> Vec<u8> {
     nested(0x1a, &[&[0x20, 1, 0x28, 1], &nested(0x4a, &assignment)[..]].concat())
 }
 
-/// A program that was compiled, destroyed when it is dropped.
+/// A compiled program, which is destroyed on drop.
 struct Executable<'a> {
     subject: &'a Subject,
     raw: *mut PJRT_LoadedExecutable,
@@ -114,7 +114,8 @@ fn compiled<'a>(
     arguments.program = &raw const program;
     arguments.compile_options = options.as_ptr().cast();
     arguments.compile_options_size = options.len();
-    // SAFETY: the client is alive; program and options are there for the call, as long as is said.
+    // SAFETY: the client is alive; program and options are valid for the call, with the declared
+    // lengths.
     unsafe { subject.slots.call_with(&mut arguments) }?;
     if arguments.executable.is_null() {
         return failed("the program is NULL");
@@ -122,8 +123,8 @@ fn compiled<'a>(
     Ok(Executable { subject, raw: arguments.executable })
 }
 
-/// Returns the program, and the form in which the plug-in takes it. Of a plug-in that takes neither
-/// the refusal of the first counts.
+/// Returns the program, and the format that the plug-in accepts. If it accepts neither, the error
+/// is that of the first.
 fn compile(subject: &Subject) -> Result<(Executable<'_>, Form), Failure> {
     let (_, devices) = subject.devices()?;
     let options = options(u8::try_from(devices[0].id()?).unwrap_or_default());
@@ -143,7 +144,7 @@ fn execute(subject: &Subject) -> Verdict {
     let array = HostArray::new(ElementType::F32, &[4]);
     let argument = client.put(&array, &data, Target::Device(&devices[0]))?;
     let history = PJRT_ExecuteOptions::HISTORY.handover(subject.plugin.minor());
-    // SAFETY: it is made of numbers and pointers, for which zero is a value.
+    // SAFETY: it consists of numbers and pointers, for which zero is a value.
     let mut options: PJRT_ExecuteOptions = unsafe { std::mem::zeroed() };
     options.struct_size = history.map_or(0, |given| given.struct_size);
     let list = [argument.raw()];
@@ -157,13 +158,13 @@ fn execute(subject: &Subject) -> Verdict {
     arguments.num_args = 1;
     arguments.output_lists = outputs.as_ptr();
     arguments.device_complete_events = complete.as_mut_ptr();
-    // SAFETY: the program is alive, is for one device, takes one array and gives one; the argument
-    // is such an array, and there is room for what comes out.
+    // SAFETY: the program is alive, is for one device, takes one array and returns one; the
+    // argument is such an array, and there is space for the output.
     unsafe { subject.slots.call_with(&mut arguments) }?;
     if output[0].is_null() {
         return failed("what it computes is NULL");
     }
-    // SAFETY: it was handed over just now.
+    // SAFETY: the call returned it just now.
     let output = unsafe { RawBuffer::taken(subject, output[0]) };
     wait(subject, complete[0])?;
     let expected: Vec<u8> =
@@ -173,7 +174,7 @@ fn execute(subject: &Subject) -> Verdict {
     Ok("four numbers, doubled".to_owned())
 }
 
-/// Returns a compilation that must fail; not having it at all is not having the behaviour.
+/// Checks that a compilation fails; if compilation is unsupported, so is the behaviour.
 fn refused(subject: &Subject, format: &str, code: &[u8], options: &[u8]) -> Verdict {
     compile(subject)?;
     match compiled(subject, format, code, options) {

@@ -1,4 +1,4 @@
-//! The plug-in that is tried, and what a trial begins with.
+//! The plug-in under test, and the set-up of a trial.
 
 use std::{
     path::PathBuf,
@@ -21,7 +21,7 @@ impl From<PjrtError> for Failure {
     }
 }
 
-/// Returns an answer that says that this is not to be had.
+/// Returns the failure for an error which says that the feature is not available.
 pub(super) fn unsupported(error: PjrtError) -> Failure {
     Failure::Unsupported(error.to_string())
 }
@@ -30,19 +30,19 @@ pub(super) fn unsupported(error: PjrtError) -> Failure {
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
     pub(super) name: &'static str,
-    /// The demand on the plug-in, in one sentence.
+    /// The requirement on the plug-in, in one sentence.
     pub(super) demand: &'static str,
     pub(super) run: fn(&Subject) -> Verdict,
 }
 
-/// The plug-in that is tried.
+/// The plug-in under test.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) path: PathBuf,
     pub(super) plugin: PjrtPlugin,
     pub(super) slots: Slots,
     pub(super) options: Vec<(String, Value)>,
-    /// The client that the trials share, from the first that needs it on.
+    /// The client that all trials share, created by the first one that needs it.
     client: Arc<Mutex<Option<Client>>>,
 }
 
@@ -56,8 +56,8 @@ impl Subject {
         Self { path, plugin, slots, options, client: Arc::default() }
     }
 
-    /// Returns the client; its creation is a behaviour of its own. A plug-in that answers an error
-    /// has no hardware here; one that answers something else is at fault.
+    /// Returns the client; its creation is a behaviour of its own. A plug-in that returns an error
+    /// has no hardware here; any other result is a failure of the plug-in.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let mut shared = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*shared {

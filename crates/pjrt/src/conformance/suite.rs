@@ -1,4 +1,4 @@
-//! All behaviours, and the run through them.
+//! The list of all behaviours, and the function that tries them.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{PjrtError, PjrtPlugin, Value, report::Slots};
 
-/// The name of the behaviour that is tried first: without it there is nothing to try.
+/// The name of the first behaviour: without it no other can be tried.
 const LOAD: (&str, &str) =
     ("pjrt_load", "the library is loaded, and answers a table of a version that hosts can call");
 
@@ -23,7 +23,7 @@ pub fn behaviours() -> impl Iterator<Item = &'static str> {
     demands().map(|(name, _)| name)
 }
 
-/// Returns the demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
+/// Returns the requirement of each behaviour, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     [LOAD].into_iter().chain(all().map(|behaviour| (behaviour.name, behaviour.demand)))
 }
@@ -45,10 +45,10 @@ fn all() -> impl Iterator<Item = Behaviour> {
 }
 
 /// Loads the plug-in at `path` into this process and tries every behaviour, with clients that are
-/// created with `options`. `report` gets each outcome as soon as it is there. Behaviours that
-/// [`ConformanceOptions::with_skip`] leaves out are counted with the one of loading. Where the
-/// plug-in gives no client (there is no hardware for it), the first behaviour that needs one is
-/// skipped and the last that is reported.
+/// created with `options`. `report` gets each outcome immediately. Behaviours that
+/// [`ConformanceOptions::with_skip`] omits are counted including the one of loading. If the plug-in
+/// creates no client (because there is no hardware for it), the first behaviour that needs one is
+/// reported as skipped, and the suite ends.
 ///
 /// # Errors
 /// [`PjrtError::NotLoadable`], [`PjrtError::NotAPlugin`] and [`PjrtError::UnsupportedTarget`] for

@@ -1,4 +1,4 @@
-//! Arrays whose data comes in pieces.
+//! Arrays whose data arrives in pieces.
 
 use serdes_abi::pjrt::args::{
     Arguments, PJRT_AsyncHostToDeviceTransferManager,
@@ -61,7 +61,7 @@ fn transfer(subject: &Subject) -> Verdict {
     Ok(format!("{BYTES} bytes in four pieces"))
 }
 
-/// A manager, destroyed when it is dropped.
+/// A transfer manager, which is destroyed on drop.
 struct Manager<'a> {
     subject: &'a Subject,
     raw: *mut PJRT_AsyncHostToDeviceTransferManager,
@@ -77,7 +77,7 @@ impl Drop for Manager<'_> {
 }
 
 impl<'a> Manager<'a> {
-    /// Returns the array that it fills; it can be had before any data is there.
+    /// Returns the array that it fills, which is available before any data arrives.
     fn buffer(&self) -> Result<RawBuffer<'a>, Failure> {
         let slots = &self.subject.slots;
         let mut count = PJRT_AsyncHostToDeviceTransferManager_BufferCount_Args::new();
@@ -100,7 +100,7 @@ impl<'a> Manager<'a> {
         Ok(RawBuffer { subject: self.subject, raw: arguments.buffer_out })
     }
 
-    /// Hands over the data in pieces of different lengths.
+    /// Passes the data in pieces of different lengths.
     fn fill(&self, data: &[u8]) -> Result<(), Failure> {
         let ends = [1, 1000, 2047, data.len()];
         let starts = [0].into_iter().chain(ends);
@@ -112,7 +112,7 @@ impl<'a> Manager<'a> {
             arguments.offset = start as i64;
             arguments.transfer_size = piece.len() as i64;
             arguments.is_last_transfer = u8::from(end == data.len());
-            // SAFETY: the manager is alive, and the piece is there until its event has happened.
+            // SAFETY: the manager is alive, and the piece exists until its event is done.
             unsafe { self.subject.slots.call_with(&mut arguments) }?;
             wait(self.subject, arguments.done_with_h2d_transfer)?;
         }
@@ -120,14 +120,14 @@ impl<'a> Manager<'a> {
     }
 }
 
-/// An array that a call handed over, destroyed when it is dropped.
+/// An array that a call returned, which is destroyed on drop.
 pub(super) struct RawBuffer<'a> {
     subject: &'a Subject,
     raw: *mut PJRT_Buffer,
 }
 
 impl<'a> RawBuffer<'a> {
-    /// Takes an array that a call handed over.
+    /// Takes ownership of an array that a call returned.
     ///
     /// # Safety
     /// It is alive, and owned by no other handle.
@@ -139,11 +139,10 @@ impl<'a> RawBuffer<'a> {
     pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
         let mut size = PJRT_Buffer_ToHostBuffer_Args::new();
         size.src = self.raw;
-        // SAFETY: the buffer is alive; without memory the function only says how much there must
-        // be.
+        // SAFETY: the buffer is alive; without memory the function only returns the required size.
         unsafe { self.subject.slots.call_with(&mut size) }?;
         wait(self.subject, size.event)?;
-        // What the suite makes has a few thousand bytes.
+        // Arrays of the suite have a few thousand bytes.
         if size.dst_size > 1 << 20 {
             return failed(format!("it says that it has {} bytes", size.dst_size));
         }
@@ -152,7 +151,7 @@ impl<'a> RawBuffer<'a> {
         arguments.src = self.raw;
         arguments.dst = data.as_mut_ptr().cast();
         arguments.dst_size = data.len();
-        // SAFETY: the buffer is alive, and the memory is there until the event below has happened.
+        // SAFETY: the buffer is alive, and the memory exists until the event below is done.
         unsafe { self.subject.slots.call_with(&mut arguments) }?;
         wait(self.subject, arguments.event)?;
         Ok(data)

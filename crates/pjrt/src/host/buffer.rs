@@ -1,4 +1,4 @@
-//! Arrays on a device: what they are, copied, deleted.
+//! Arrays on a device: their properties, copies and deletion.
 
 use std::{ffi::c_void, ptr::NonNull, sync::Arc};
 
@@ -15,15 +15,15 @@ use super::{
 };
 use crate::PjrtError;
 
-/// A buffer's handle. Whatever uses the buffer holds it.
+/// The handle of a buffer, which every user of the buffer holds.
 #[derive(Debug)]
 pub(super) struct BufferHandle {
     client: Arc<ClientHandle>,
     raw: NonNull<PJRT_Buffer>,
 }
 
-// SAFETY: the C API lets any thread use any buffer, several at once but for destroying it; that is
-// done once no handle to it is left.
+// SAFETY: the C API lets any thread use any buffer, several at once except for destroying it, which
+// happens once no handle is left.
 unsafe impl Send for BufferHandle {}
 // SAFETY: as above.
 unsafe impl Sync for BufferHandle {}
@@ -41,34 +41,34 @@ impl BufferHandle {
 impl Drop for BufferHandle {
     fn drop(&mut self) {
         let raw = self.raw();
-        // SAFETY: it is alive, and no handle to it is left. An error changes nothing.
+        // SAFETY: it is alive, and no handle is left. An error has no consequence.
         let _ = unsafe {
             self.client.table().ask(|call: &mut PJRT_Buffer_Destroy_Args| call.buffer = raw)
         };
     }
 }
 
-/// An array on a device. Freed when it is dropped and nothing is done with it any more.
+/// An array on a device. Freed when it is dropped and no operation uses it any more.
 #[derive(Debug)]
 pub struct Buffer {
     handle: Arc<BufferHandle>,
 }
 
-/// Calls that are given the buffer alone.
+/// Makes a call whose only input is the buffer.
 macro_rules! of_buffer {
     ($handle:expr, $arguments:ident) => {{
         let raw = $handle.raw();
-        // SAFETY: the buffer is alive as long as somebody holds it.
+        // SAFETY: the buffer is alive as long as a handle exists.
         unsafe { $handle.client().table().ask(|call: &mut $arguments| call.buffer = raw) }
     }};
 }
 pub(super) use of_buffer;
 
 impl Buffer {
-    /// Takes a buffer that a plug-in handed over.
+    /// Takes ownership of a buffer that a plug-in returned.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client, and owned by no other handle.
+    /// It is NULL or alive, belongs to this client, and is owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         client: &Arc<ClientHandle>,
@@ -82,7 +82,7 @@ impl Buffer {
         &self.handle
     }
 
-    /// Returns the client that it is of.
+    /// Returns the client that owns the buffer.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::of(&self.handle.client)
@@ -91,7 +91,7 @@ impl Buffer {
     /// Returns the type of the elements.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for a number that is no type with data.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for a number that is not a type with data.
     pub fn element_type(&self) -> Result<ElementType, PjrtError> {
         let number = of_buffer!(self.handle, PJRT_Buffer_ElementType_Args)?.r#type;
         let minor = self.handle.client.table().minor();
@@ -101,7 +101,7 @@ impl Buffer {
     /// Returns its dimensions.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for more than 254 of them, or a negative one.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for more than 254 of them, or a negative one.
     pub fn dims(&self) -> Result<Vec<i64>, PjrtError> {
         const CALL: &str = "PJRT_Buffer_Dimensions";
         let found = of_buffer!(self.handle, PJRT_Buffer_Dimensions_Args)?;
@@ -109,8 +109,7 @@ impl Buffer {
         unsafe { dimensions(CALL, found.dims, found.num_dims) }
     }
 
-    /// Returns its dimensions without what the device adds to make an array whose size is not known
-    /// fit.
+    /// Returns its dimensions without the padding that the device adds to arrays of unknown size.
     ///
     /// # Errors
     /// As for [`Self::dims`].
@@ -121,10 +120,10 @@ impl Buffer {
         unsafe { dimensions(CALL, found.unpadded_dims, found.num_dims) }
     }
 
-    /// Indices of the dimensions whose extent is unknown before a program runs.
+    /// Returns the indices of the dimensions whose extent is unknown before a program runs.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for more than 254 of them.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for more than 254 of them.
     pub fn dynamic_dimensions(&self) -> Result<Vec<usize>, PjrtError> {
         const CALL: &str = "PJRT_Buffer_DynamicDimensionIndices";
         let found = of_buffer!(self.handle, PJRT_Buffer_DynamicDimensionIndices_Args)?;
@@ -137,8 +136,8 @@ impl Buffer {
     /// Returns the size on the host in bytes: dense, with at least one byte per element.
     ///
     /// # Errors
-    /// As [`Self::element_type`] and [`Self::dims`]; [`PjrtError::BadAnswer`] if it is longer than
-    /// any memory.
+    /// As [`Self::element_type`] and [`Self::dims`]; [`PjrtError::BadAnswer`] if it exceeds any
+    /// memory.
     pub fn host_bytes(&self) -> Result<usize, PjrtError> {
         let (element_type, dims) = (self.element_type()?, self.dims()?);
         let bytes = element_count(&dims)
@@ -155,26 +154,27 @@ impl Buffer {
     /// Returns the size on the device in bytes, including the padding of the device's layout.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn device_bytes(&self) -> Result<usize, PjrtError> {
         let found = of_buffer!(self.handle, PJRT_Buffer_OnDeviceSizeInBytes_Args)?;
         Ok(found.on_device_size_in_bytes)
     }
 
-    /// Returns the device that it is on.
+    /// Returns the device that holds the array.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn device(&self) -> Result<Device, PjrtError> {
         let found = of_buffer!(self.handle, PJRT_Buffer_Device_Args)?;
         let raw = pointer("PJRT_Buffer_Device", "a device", found.device)?;
         Ok(Device::of(&self.handle.client, raw))
     }
 
-    /// Returns the memory that it is in; `None`, if the plug-in does not tell memories apart.
+    /// Returns the memory that holds the array; `None` if the plug-in does not have separate
+    /// memories.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn memory(&self) -> Result<Option<Memory>, PjrtError> {
         match of_buffer!(self.handle, PJRT_Buffer_Memory_Args) {
             Err(error) if error.is_unsupported() => Ok(None),
@@ -185,18 +185,18 @@ impl Buffer {
         }
     }
 
-    /// Returns true if it lies in memory that the host's processor reads.
+    /// Returns true if the array is in memory that the host's processor can read.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn is_on_cpu(&self) -> Result<bool, PjrtError> {
         Ok(of_buffer!(self.handle, PJRT_Buffer_IsOnCpu_Args)?.is_on_cpu != 0)
     }
 
-    /// Copies it to another place of the same client.
+    /// Copies the array to another device or memory of the same client.
     ///
     /// # Errors
-    /// [`PjrtError::OtherClient`]; [`PjrtError::Status`] as the plug-in's.
+    /// [`PjrtError::OtherClient`]; [`PjrtError::Status`] from the plug-in.
     pub fn copy_to(&self, target: Target<'_>) -> Result<Self, PjrtError> {
         let client = &self.handle.client;
         target.check(client)?;
@@ -210,7 +210,7 @@ impl Buffer {
                         call.dst_device = device.raw();
                     })
                 }?;
-                // SAFETY: a call that succeeds hands over this buffer.
+                // SAFETY: a successful call returns ownership of this buffer.
                 unsafe { Self::taken("PJRT_Buffer_CopyToDevice", client, made.dst_buffer) }
             }
             Target::Memory(memory) => {
@@ -221,62 +221,62 @@ impl Buffer {
                         call.dst_memory = memory.raw();
                     })
                 }?;
-                // SAFETY: a call that succeeds hands over this buffer.
+                // SAFETY: a successful call returns ownership of this buffer.
                 unsafe { Self::taken("PJRT_Buffer_CopyToMemory", client, made.dst_buffer) }
             }
         }
     }
 
-    /// Returns the event of its data being there; `None` if the data is there already.
+    /// Returns the event for the array's data; `None` if the data is already available.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn ready(&self) -> Result<Option<Event>, PjrtError> {
         let found = of_buffer!(self.handle, PJRT_Buffer_ReadyEvent_Args)?;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         Ok(unsafe { Event::taken(&self.handle.client, found.event) })
     }
 
-    /// Frees its memory; the buffer itself stays. May be done again.
+    /// Frees the memory of the array; the buffer object remains. May be called repeatedly.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn delete(&self) -> Result<(), PjrtError> {
         of_buffer!(self.handle, PJRT_Buffer_Delete_Args).map(drop)
     }
 
-    /// Returns true if its memory is gone: it was deleted, or donated to a program.
+    /// Returns true if the memory was freed: the array was deleted, or donated to a program.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     #[inline]
     pub fn is_deleted(&self) -> Result<bool, PjrtError> {
         Ok(of_buffer!(self.handle, PJRT_Buffer_IsDeleted_Args)?.is_deleted != 0)
     }
 
-    /// Holds its memory where it is: until the reference is dropped no program takes it, and it is
-    /// not freed.
+    /// Pins the memory of the array: until the reference is dropped, no program takes it over, and
+    /// it is not freed.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn external_reference(&self) -> Result<ExternalReference, PjrtError> {
         of_buffer!(self.handle, PJRT_Buffer_IncreaseExternalReferenceCount_Args)?;
         Ok(ExternalReference { handle: Arc::clone(&self.handle) })
     }
 }
 
-/// Holds the memory of an array where it is.
+/// Pins the memory of an array.
 #[derive(Debug)]
 pub struct ExternalReference {
     handle: Arc<BufferHandle>,
 }
 
 impl ExternalReference {
-    /// Address of the array on the device. Its meaning, and if the host can read it, depend on the
-    /// device; it is valid as long as this reference.
+    /// Returns the address of the array on the device. Its meaning, and whether the host can read
+    /// it, depend on the device; it is valid as long as this reference.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn address(&self) -> Result<*const c_void, PjrtError> {
         let found = of_buffer!(self.handle, PJRT_Buffer_UnsafePointer_Args)?;
         Ok(std::ptr::without_provenance(found.buffer_pointer))
@@ -285,7 +285,7 @@ impl ExternalReference {
 
 impl Drop for ExternalReference {
     fn drop(&mut self) {
-        // An error changes nothing.
+        // An error has no consequence.
         let _ = of_buffer!(self.handle, PJRT_Buffer_DecreaseExternalReferenceCount_Args);
     }
 }
@@ -302,7 +302,7 @@ fn check_rank(call: &'static str, rank: usize) -> Result<(), PjrtError> {
     })
 }
 
-/// Dimensions that a plug-in gave.
+/// Returns the dimensions that a plug-in passed.
 ///
 /// # Errors
 /// [`PjrtError::BadAnswer`] for more than 254 of them, or a negative one.

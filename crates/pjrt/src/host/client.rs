@@ -1,4 +1,4 @@
-//! A client: what has the devices of a plug-in.
+//! A client, which owns the devices of a plug-in.
 
 use std::{
     ptr::NonNull,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::PjrtError;
 
-/// A client as the plug-in handed it over.
+/// A client that the plug-in returned.
 #[derive(Debug)]
 struct RawClient {
     plugin: PjrtPlugin,
@@ -27,14 +27,14 @@ struct RawClient {
 impl Drop for RawClient {
     fn drop(&mut self) {
         let (table, raw) = (self.plugin.table(), self.raw.as_ptr());
-        // SAFETY: it is alive, and everything that lived in it held it and is gone. An error
-        // changes nothing.
+        // SAFETY: it is alive, and all objects inside it held it and are gone. An error has no
+        // consequence.
         let _ = unsafe { table.ask(|call: &mut PJRT_Client_Destroy_Args| call.client = raw) };
     }
 }
 
-/// Cached answer of a client to the question if it maps host memory: asked once, because the answer
-/// of a plug-in that cannot does not change.
+/// Caches if a client maps host memory. Queried once, because the result does not change for a
+/// plug-in that cannot do it.
 #[derive(Debug, Default)]
 pub(super) struct Mapping(AtomicU8);
 
@@ -50,21 +50,21 @@ impl Mapping {
     }
 }
 
-/// A client's handle, and the plug-in that it is of. Whatever lives in the client holds it.
+/// The handle of a client, with its plug-in. Every object inside the client holds it.
 #[derive(Debug)]
 pub(super) struct ClientHandle {
     client: RawClient,
     platform_name: String,
     platform_version: String,
     process_index: i32,
-    /// Options that it was created with.
+    /// The options that it was created with.
     options: Vec<(String, Value)>,
-    /// Cached support for mapping host memory.
+    /// The cached support for mapping host memory.
     pub(super) mapping: Mapping,
 }
 
 // SAFETY: the C API lets any thread use a client, several at once; it is destroyed once no handle
-// to it is left.
+// is left.
 unsafe impl Send for ClientHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ClientHandle {}
@@ -85,18 +85,18 @@ impl ClientHandle {
     }
 }
 
-/// A client of a plug-in: its devices, and what lives on them. Destroyed when everything is dropped
-/// that is of it.
+/// A client of a plug-in: its devices and the objects on them. Destroyed when all handles to it and
+/// to its objects are dropped.
 #[derive(Clone, Debug)]
 pub struct Client {
     handle: Arc<ClientHandle>,
 }
 
-/// Calls that are given the client alone.
+/// Makes a call whose only input is the client.
 macro_rules! of_client {
     ($table:expr, $raw:expr, $arguments:ident) => {{
         let raw = $raw;
-        // SAFETY: the client is alive as long as somebody holds it.
+        // SAFETY: the client is alive as long as a handle exists.
         unsafe { $table.ask(|call: &mut $arguments| call.client = raw) }
     }};
     ($client:expr, $arguments:ident) => {
@@ -107,7 +107,7 @@ pub(super) use of_client;
 
 impl Client {
     fn create(plugin: &PjrtPlugin, options: &[(String, Value)]) -> Result<Self, PjrtError> {
-        // Without these nothing that is begun could be waited for, or its failure seen.
+        // Without this function, no asynchronous work could be waited for, and no failure seen.
         plugin.table().require::<PJRT_Event_Await_Args>()?;
         plugin.table().require::<PJRT_Error_GetCode_Args>()?;
         let named = options::named_values(options, plugin.minor())?;
@@ -123,7 +123,7 @@ impl Client {
         let (table, raw) = (plugin.table(), raw.as_ptr());
         let name = of_client!(table, raw, PJRT_Client_PlatformName_Args)?;
         let (start, length) = (name.platform_name, name.platform_name_size);
-        // SAFETY: the plug-in declares this length in bytes; they are the client's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the client.
         let platform_name = unsafe { text("PJRT_Client_PlatformName", "its text", start, length) }?;
         let version = of_client!(table, raw, PJRT_Client_PlatformVersion_Args)?;
         let (start, length) = (version.platform_version, version.platform_version_size);
@@ -144,9 +144,8 @@ impl Client {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// Creates another client of the same plug-in with the same options: its devices have the same
-    /// ids, and their work is done beside that of this client, where the plug-in allows several in
-    /// a process.
+    /// Creates another client of the same plug-in with the same options. Its devices have the same
+    /// ids, and it works in parallel to this client, if the plug-in allows several in a process.
     ///
     /// # Errors
     /// As [`PjrtPlugin::create_client`].
@@ -154,7 +153,7 @@ impl Client {
         Self::create(self.plugin(), &self.handle.options)
     }
 
-    /// Returns the client that a device or an array is of.
+    /// Returns the client that owns a device or an array.
     pub(super) fn of(handle: &Arc<ClientHandle>) -> Self {
         Self { handle: Arc::clone(handle) }
     }
@@ -164,25 +163,25 @@ impl Client {
         &self.handle
     }
 
-    /// Returns the plug-in that it is of.
+    /// Returns the plug-in of the client.
     #[must_use]
     pub fn plugin(&self) -> &PjrtPlugin {
         self.handle.plugin()
     }
 
-    /// Returns the version of the interface that its plug-in was built with.
+    /// Returns the version of the interface that the plug-in was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.handle.table().minor()
     }
 
-    /// Returns the name of the platform as the plug-in gives it, such as `cpu`.
+    /// Returns the platform's name from the plug-in, such as `cpu`.
     #[must_use]
     pub fn platform_name(&self) -> &str {
         &self.handle.platform_name
     }
 
-    /// Returns the platform's version, in the plug-in's words.
+    /// Returns the platform's version, as text from the plug-in.
     #[must_use]
     pub fn platform_version(&self) -> &str {
         &self.handle.platform_version
@@ -196,17 +195,17 @@ impl Client {
 }
 
 impl PjrtPlugin {
-    /// Creates a client: takes possession of devices.
+    /// Creates a client, which reserves the devices.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for an option of a type that plug-ins end the process on;
-    /// [`PjrtError::Status`] with the plug-in's words, such as that there is no device.
+    /// [`PjrtError::InvalidArgument`] for an option of a type on which plug-ins end the process;
+    /// [`PjrtError::Status`] from the plug-in, for example if there is no device.
     pub fn create_client(&self, options: &[(String, Value)]) -> Result<Client, PjrtError> {
         Client::create(self, options)
     }
 }
 
-/// Two handles are the same client.
+/// Compares handles: two are equal if they refer to the same client.
 impl PartialEq for Client {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.handle, &other.handle)

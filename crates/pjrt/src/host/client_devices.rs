@@ -1,4 +1,4 @@
-//! Devices of a client, their memories, and their default assignment to programs.
+//! The devices of a client, their memories, and their default assignment to programs.
 
 use serdes_abi::pjrt::args::*;
 
@@ -11,10 +11,10 @@ use super::{
 use crate::PjrtError;
 
 impl Client {
-    /// Returns every device, also those of other processes.
+    /// Returns every device, including those of other processes.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
         let found = of_client!(self, PJRT_Client_Devices_Args)?;
         // SAFETY: the plug-in declares this number of entries; they belong to the client.
@@ -35,8 +35,8 @@ impl Client {
         Ok(found.into_iter().map(|raw| Device::of(self.handle(), raw)).collect())
     }
 
-    /// Returns the memories that this process can use; none, if the plug-in does not tell them
-    /// apart.
+    /// Returns the memories that this process can use; none if the plug-in does not have separate
+    /// memories.
     ///
     /// # Errors
     /// As [`Self::devices`].
@@ -52,10 +52,10 @@ impl Client {
         Ok(found.into_iter().map(|raw| Memory::of(self.handle(), raw)).collect())
     }
 
-    /// Returns the device of that number, among all devices of all processes.
+    /// Returns the device with this id among the devices of all processes.
     ///
     /// # Errors
-    /// As the plug-in's, such as that there is none.
+    /// The plug-in's errors, for example if there is none.
     pub fn device(&self, id: i32) -> Result<Device, PjrtError> {
         let raw = self.handle().raw();
         // SAFETY: the client is alive.
@@ -69,12 +69,12 @@ impl Client {
         Ok(Device::of(self.handle(), raw))
     }
 
-    /// Ids of the devices on which a program of these replicas and partitions runs by default:
-    /// partition by partition for each replica.
+    /// Returns the ids of the devices on which a program with these replicas and partitions runs by
+    /// default: partition by partition for each replica.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for no replica or partition, or more than a million of both;
-    /// else as the plug-in's, such as for too few devices.
+    /// else the plug-in's errors, for example for too few devices.
     pub fn default_device_assignment(
         &self,
         replicas: u32,
@@ -89,10 +89,10 @@ impl Client {
                 expected: "1 and more, and a million together at most".to_owned(),
             });
         };
-        // It fits: it is no more than a million.
+        // The cast is lossless: the count is at most a million.
         let mut assignment = vec![0_i32; count as usize];
         let (raw, start, length) = (self.handle().raw(), assignment.as_mut_ptr(), assignment.len());
-        // SAFETY: the client is alive, and the list has room for the declared number of ids.
+        // SAFETY: the client is alive, and the list has space for the declared number of ids.
         unsafe {
             self.handle().table().ask(|call: &mut PJRT_Client_DefaultDeviceAssignment_Args| {
                 call.client = raw;
@@ -105,10 +105,10 @@ impl Client {
         Ok(assignment)
     }
 
-    /// Returns its devices and how they are connected.
+    /// Returns the topology: the devices and their connections.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn topology(&self) -> Result<Topology, PjrtError> {
         let found = of_client!(self, PJRT_Client_TopologyDescription_Args)?;
         let raw = pointer("PJRT_Client_TopologyDescription", "a topology", found.topology)?;

@@ -4,15 +4,15 @@ use std::{fmt, ptr::NonNull, sync::Arc};
 
 use super::client::{Client, ClientHandle};
 
-/// An object that exists as long as its client: it is never destroyed alone, and is alive as long
-/// as this holds the client.
+/// An object that lives as long as its client: it is never destroyed separately, and is alive as
+/// long as this handle holds the client.
 pub(super) struct ClientObject<T> {
     client: Arc<ClientHandle>,
     raw: NonNull<T>,
 }
 
-// SAFETY: the object is its client's, which is used from any thread; it is never destroyed, and the
-// pointer is only handed to the plug-in.
+// SAFETY: the object belongs to its client, which any thread may use; it is never destroyed, and
+// the pointer is only passed to the plug-in.
 unsafe impl<T> Send for ClientObject<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for ClientObject<T> {}
@@ -48,7 +48,7 @@ impl<T> fmt::Debug for ClientObject<T> {
     }
 }
 
-/// Two are the same object of the same client.
+/// Compares handles: two are equal if they refer to the same object of the same client.
 impl<T> PartialEq for ClientObject<T> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.client, &other.client) && self.raw == other.raw

@@ -1,4 +1,4 @@
-//! Functions that programs call by name, given to a plug-in from a library of somebody else's.
+//! Registers functions from third-party libraries with a plug-in, for programs to call by name.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use super::{border, plugin::PjrtPlugin};
 use crate::PjrtError;
 
 impl PjrtPlugin {
-    /// Gives the plug-in a function that programs call by `target`: the one of the name `symbol` in
-    /// the library at `path`, which is a handler of XLA's foreign function interface. `platform` is
-    /// XLA's name of the platform that it is for, such as `Host`. The library stays loaded.
+    /// Registers a function that programs call by `target`: the function `symbol` in the library at
+    /// `path`, which is a handler of XLA's foreign function interface. `platform` is XLA's name of
+    /// the platform that the function is for, such as `Host`. The library is never unloaded.
     ///
-    /// The library is native code, which is trusted as a plug-in is.
+    /// The library is native code, which is trusted like a plug-in.
     ///
     /// # Errors
     /// [`PjrtError::NotLoadable`] if the library cannot be loaded, or does not export the function;
-    /// [`PjrtError::NotInExtensions`] before 0.77, or if the plug-in takes no functions;
-    /// [`PjrtError::Status`] as the plug-in's, such as that another function has the name.
+    /// [`PjrtError::NotInExtensions`] before 0.77, or if the plug-in does not support it;
+    /// [`PjrtError::Status`] from the plug-in, for example if the name is taken.
     pub fn register_custom_call(
         &self,
         target: &str,
@@ -25,10 +25,10 @@ impl PjrtPlugin {
         path: impl AsRef<Path>,
         symbol: &str,
     ) -> Result<(), PjrtError> {
-        // A plug-in without the extension needs no library to be loaded.
+        // If the plug-in lacks the extension, no library needs to be loaded.
         self.table().require_extension::<PJRT_FFI_Register_Handler_Args>()?;
         let handler = border::symbol(path.as_ref(), symbol)?;
-        // SAFETY: the names are there for the call; the function belongs to a library that is never
+        // SAFETY: the names are valid for the call; the function belongs to a library that is never
         // closed.
         unsafe {
             self.table().ask_extension(|call: &mut PJRT_FFI_Register_Handler_Args| {

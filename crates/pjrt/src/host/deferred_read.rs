@@ -1,4 +1,4 @@
-//! Raw reads that are begun before there is memory to read into.
+//! Raw reads that begin before their target memory is available.
 
 use std::{ffi::c_void, ptr, sync::Arc};
 
@@ -26,26 +26,27 @@ pub struct DeferredRead {
     buffer: Arc<BufferHandle>,
     bytes: usize,
     event: Option<Event>,
-    /// Identity of the read for the plug-in.
+    /// The plug-in's identification of the read.
     data: *mut c_void,
-    /// Taken by the call that passes the memory on, which happens once.
+    /// Taken by the call that passes the memory, which happens once.
     future_ready: Option<FutureReady>,
 }
 
-// SAFETY: the C API lets any thread call back; what the plug-in knows the read by is only handed
-// back to it, once, by the owner.
+// SAFETY: the C API lets any thread call back; the plug-in's data is only passed back to it, once,
+// by the owner.
 unsafe impl Send for DeferredRead {}
 
-/// The status code of a read that was given up.
+/// The status code of a cancelled read.
 const CANCELLED: i32 = 1;
 
 impl Buffer {
-    /// Begins to read `bytes` raw bytes of the device from `offset` on, as [`Self::begin_read_raw`]
-    /// does, into memory that is given later: the host needs it only once the device has the data.
+    /// Begins to read `bytes` raw bytes of the device from `offset`, like [`Self::begin_read_raw`],
+    /// into memory that is passed later. The host needs the memory only once the device has the
+    /// data.
     ///
     /// # Errors
     /// As [`Self::read_raw`]; [`PjrtError::Missing`] before 0.84; [`PjrtError::BadAnswer`] if the
-    /// plug-in cannot be told of the memory.
+    /// plug-in does not return the function that takes the memory.
     pub fn begin_read_raw_later(
         &self,
         offset: usize,
@@ -54,7 +55,7 @@ impl Buffer {
         const CALL: &str = "PJRT_Buffer_CopyRawToHostFuture";
         let (from, length) = self.raw_range(offset, bytes)?;
         let (client, raw) = (self.handle().client(), self.handle().raw());
-        // SAFETY: the buffer is alive, and has these bytes as it says.
+        // SAFETY: the buffer is alive, and has these bytes by its own size.
         let begun = unsafe {
             client.table().ask(|call: &mut PJRT_Buffer_CopyRawToHostFuture_Args| {
                 call.buffer = raw;
@@ -62,7 +63,7 @@ impl Buffer {
                 call.transfer_size = length;
             })
         }?;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         let event = unsafe { Event::taken(client, begun.event) };
         let (data, future_ready) = (begun.callback_data, begun.future_ready_callback);
         if future_ready.is_none() {
@@ -78,10 +79,10 @@ impl Buffer {
 }
 
 impl DeferredRead {
-    /// Gives it memory, which is as long as what is read, or longer.
+    /// Passes the memory to read into, which must be at least as long as the read.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for memory that is shorter; the read is given up then.
+    /// [`PjrtError::InvalidArgument`] for memory that is too short; the read is cancelled then.
     pub fn into_memory(mut self, target: HostMemory) -> Result<Transfer, PjrtError> {
         if target.len() < self.bytes {
             return Err(PjrtError::InvalidArgument {
@@ -90,18 +91,18 @@ impl DeferredRead {
                 expected: format!("{} and more", self.bytes),
             });
         }
-        // SAFETY: the memory is as long as what is read, and the transfer keeps it until the event
-        // has happened.
+        // SAFETY: the memory is at least as long as the read, and the transfer keeps it until the
+        // event is done.
         unsafe { self.provide_memory(target.as_start(), 0, "") };
         let endpoint = Endpoint::Buffer { _handle: Arc::clone(&self.buffer) };
         Ok(Transfer::new(self.event.take(), target, endpoint))
     }
 
-    /// Gives the plug-in the memory to read into, or the reason why there is none. Does nothing
+    /// Passes the plug-in the memory to read into, or the reason why there is none. Does nothing
     /// after the first call.
     ///
     /// # Safety
-    /// There are as many bytes at `memory` as are read until the event has happened, or a code says
+    /// There are as many bytes at `memory` as are read, until the event is done, or `code` reports
     /// that there are none.
     unsafe fn provide_memory(&mut self, memory: *mut c_void, code: i32, reason: &'static str) {
         let Some(future_ready) = self.future_ready.take() else { return };
@@ -116,15 +117,15 @@ impl DeferredRead {
             dst: memory,
         });
         let _call = enter(&"what PJRT_Buffer_CopyRawToHostFuture is told the memory with");
-        // SAFETY: the plug-in gave this function for this, with the data that it gets back; the
-        // arguments are there for the call.
+        // SAFETY: the plug-in returned this function for this purpose, with its own data; the
+        // arguments are valid for the call.
         unsafe { future_ready(&raw mut *arguments) };
     }
 }
 
 impl Drop for DeferredRead {
     fn drop(&mut self) {
-        // SAFETY: there is no memory, as the code says.
+        // SAFETY: there is no memory, which the code reports.
         unsafe { self.provide_memory(ptr::null_mut(), CANCELLED, "the read was given up") };
     }
 }

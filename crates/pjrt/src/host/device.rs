@@ -17,7 +17,7 @@ use crate::PjrtError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device(ClientObject<PJRT_Device>);
 
-/// Calls that are given the device alone.
+/// Makes a call whose only input is the device.
 macro_rules! of_device {
     ($device:expr, $arguments:ident) => {{
         let raw = $device.raw();
@@ -40,26 +40,26 @@ impl Device {
         self.0.handle()
     }
 
-    /// Returns the client that it is of.
+    /// Returns the client that owns the device.
     #[must_use]
     pub fn client(&self) -> Client {
         self.0.client()
     }
 
-    /// Returns the description of the device, which also devices of other processes have.
+    /// Returns the description of the device. Devices of other processes have one too.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn description(&self) -> Result<DeviceDescription<'_>, PjrtError> {
         let found = of_device!(self, PJRT_Device_GetDescription_Args)?.device_description;
         let raw = pointer("PJRT_Device_GetDescription", "a description", found)?;
         Ok(DeviceDescription { table: self.0.handle().table(), raw })
     }
 
-    /// Returns its number among all devices of all processes.
+    /// Returns the id of the device among the devices of all processes.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn id(&self) -> Result<i32, PjrtError> {
         self.description()?.id()
     }
@@ -67,7 +67,7 @@ impl Device {
     /// Returns the index of the process that the device belongs to.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn process_index(&self) -> Result<i32, PjrtError> {
         self.description()?.process_index()
     }
@@ -75,23 +75,23 @@ impl Device {
     /// Returns the vendor's name for this kind of device.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn kind(&self) -> Result<String, PjrtError> {
         self.description()?.kind()
     }
 
-    /// Returns a text for people; it changes between builds.
+    /// Returns a text for people, which may differ between builds.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn debug_string(&self) -> Result<String, PjrtError> {
         self.description()?.debug_string()
     }
 
-    /// Attributes of the vendor by name, such as its coordinates.
+    /// Returns the vendor's attributes by name, such as the coordinates.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         self.description()?.attributes()
     }
@@ -99,24 +99,25 @@ impl Device {
     /// Returns true if this process can use the device.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn is_addressable(&self) -> Result<bool, PjrtError> {
         Ok(of_device!(self, PJRT_Device_IsAddressable_Args)?.is_addressable != 0)
     }
 
-    /// Returns its number among the devices of this machine.
+    /// Returns the number of the device among the devices of this machine.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     #[inline]
     pub fn local_hardware_id(&self) -> Result<i32, PjrtError> {
         Ok(of_device!(self, PJRT_Device_LocalHardwareId_Args)?.local_hardware_id)
     }
 
-    /// Returns the memories that it can use; none, if the plug-in does not tell them apart.
+    /// Returns the memories that the device can use; none if the plug-in does not have separate
+    /// memories.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn memories(&self) -> Result<Vec<Memory>, PjrtError> {
         const CALL: &str = "PJRT_Device_AddressableMemories";
         let found = match of_device!(self, PJRT_Device_AddressableMemories_Args) {
@@ -128,11 +129,11 @@ impl Device {
         Ok(found.into_iter().map(|raw| Memory::of(self.0.handle(), raw)).collect())
     }
 
-    /// Returns the memory in which arrays are put by default; `None`, if the plug-in does not tell
-    /// memories apart.
+    /// Returns the memory for arrays by default; `None` if the plug-in does not have separate
+    /// memories.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn default_memory(&self) -> Result<Option<Memory>, PjrtError> {
         match of_device!(self, PJRT_Device_DefaultMemory_Args) {
             Err(error) if error.is_unsupported() => Ok(None),
@@ -143,10 +144,10 @@ impl Device {
         }
     }
 
-    /// Statistics of its memory; `None` if the plug-in counts nothing.
+    /// Returns the statistics of the device's memory; `None` if the plug-in counts nothing.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn memory_statistics(&self) -> Result<Option<MemoryStatistics>, PjrtError> {
         match of_device!(self, PJRT_Device_MemoryStats_Args) {
             Err(error) if error.is_unsupported() => Ok(None),
@@ -154,16 +155,16 @@ impl Device {
         }
     }
 
-    /// Begins to count peaks anew.
+    /// Resets the peaks of the statistics.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.106.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.106.
     pub fn clear_memory_statistics(&self) -> Result<(), PjrtError> {
         of_device!(self, PJRT_Device_ClearMemoryStats_Args).map(drop)
     }
 }
 
-/// Description of a device, present or not.
+/// The description of a device, present or not.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceDescription<'a> {
     table: &'a Table,
@@ -176,26 +177,26 @@ unsafe impl Send for DeviceDescription<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for DeviceDescription<'_> {}
 
-/// Calls that are given the description alone.
+/// Makes a call whose only input is the description.
 macro_rules! of_description {
     ($description:expr, $arguments:ident) => {{
         let raw = $description.raw.as_ptr();
-        // SAFETY: the description is alive as long as what it borrows from.
+        // SAFETY: the description is alive as long as the object that it borrows from.
         unsafe { $description.table.ask(|call: &mut $arguments| call.device_description = raw) }
     }};
 }
 
 impl<'a> DeviceDescription<'a> {
     /// # Safety
-    /// The description is of that plug-in, and lives as long as the lifetime.
+    /// The description belongs to this plug-in, and lives for `'a`.
     pub(super) unsafe fn of(table: &'a Table, raw: NonNull<PJRT_DeviceDescription>) -> Self {
         Self { table, raw }
     }
 
-    /// Returns the device's number among all devices of all processes.
+    /// Returns the id of the device among the devices of all processes.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn id(&self) -> Result<i32, PjrtError> {
         Ok(of_description!(self, PJRT_DeviceDescription_Id_Args)?.id)
     }
@@ -203,7 +204,7 @@ impl<'a> DeviceDescription<'a> {
     /// Returns the index of the process that the device belongs to.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn process_index(&self) -> Result<i32, PjrtError> {
         Ok(of_description!(self, PJRT_DeviceDescription_ProcessIndex_Args)?.process_index)
     }
@@ -211,16 +212,16 @@ impl<'a> DeviceDescription<'a> {
     /// Returns the vendor's name for this kind of device.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn kind(&self) -> Result<String, PjrtError> {
         let found = of_description!(self, PJRT_DeviceDescription_Kind_Args)?;
         self.text("PJRT_DeviceDescription_Kind", found.device_kind, found.device_kind_size)
     }
 
-    /// Returns a text for people; it changes between builds.
+    /// Returns a text for people, which may differ between builds.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn debug_string(&self) -> Result<String, PjrtError> {
         let found = of_description!(self, PJRT_DeviceDescription_DebugString_Args)?;
         let call = "PJRT_DeviceDescription_DebugString";
@@ -230,16 +231,16 @@ impl<'a> DeviceDescription<'a> {
     /// Returns a shorter text for people.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn short_string(&self) -> Result<String, PjrtError> {
         let found = of_description!(self, PJRT_DeviceDescription_ToString_Args)?;
         self.text("PJRT_DeviceDescription_ToString", found.to_string, found.to_string_size)
     }
 
-    /// Attributes of the vendor by name, such as its coordinates.
+    /// Returns the vendor's attributes by name, such as the coordinates.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         const CALL: &str = "PJRT_DeviceDescription_Attributes";
         let found = of_description!(self, PJRT_DeviceDescription_Attributes_Args)?;
@@ -253,7 +254,7 @@ impl<'a> DeviceDescription<'a> {
         start: *const c_char,
         length: usize,
     ) -> Result<String, PjrtError> {
-        // SAFETY: the plug-in gave both just now; the bytes belong to the description, which is
+        // SAFETY: the plug-in returned both just now; the bytes belong to the description, which is
         // alive.
         unsafe { text(call, "its text", start, length) }
     }
@@ -263,7 +264,7 @@ impl<'a> DeviceDescription<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory(ClientObject<PJRT_Memory>);
 
-/// Calls that are given the memory alone.
+/// Makes a call whose only input is the memory.
 macro_rules! of_memory {
     ($memory:expr, $arguments:ident) => {{
         let raw = $memory.raw();
@@ -285,53 +286,53 @@ impl Memory {
         self.0.handle()
     }
 
-    /// Returns the client that it is of.
+    /// Returns the client that owns the memory.
     #[must_use]
     pub fn client(&self) -> Client {
         self.0.client()
     }
 
-    /// Returns its number.
+    /// Returns the id of the memory.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn id(&self) -> Result<i32, PjrtError> {
         Ok(of_memory!(self, PJRT_Memory_Id_Args)?.id)
     }
 
-    /// Returns the kind of the memory: `device`, `pinned_host`.
+    /// Returns the kind of the memory, such as `device` or `pinned_host`.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn kind(&self) -> Result<String, PjrtError> {
         let found = of_memory!(self, PJRT_Memory_Kind_Args)?;
-        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the memory.
         unsafe { text("PJRT_Memory_Kind", "its text", found.kind, found.kind_size) }
     }
 
-    /// Returns the number of its kind; a hash in some plug-ins, which may be negative.
+    /// Returns the number of the memory's kind; in some plug-ins a hash, which may be negative.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.48.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.48.
     pub fn kind_id(&self) -> Result<i32, PjrtError> {
         Ok(of_memory!(self, PJRT_Memory_Kind_Id_Args)?.kind_id)
     }
 
-    /// Returns a text for people; it changes between builds.
+    /// Returns a text for people, which may differ between builds.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn debug_string(&self) -> Result<String, PjrtError> {
         let found = of_memory!(self, PJRT_Memory_DebugString_Args)?;
         let call = "PJRT_Memory_DebugString";
-        // SAFETY: the plug-in declares this length in bytes; they belong to the memory.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the memory.
         unsafe { text(call, "its text", found.debug_string, found.debug_string_size) }
     }
 
-    /// Returns the devices that can use it.
+    /// Returns the devices that can use the memory.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn devices(&self) -> Result<Vec<Device>, PjrtError> {
         const CALL: &str = "PJRT_Memory_AddressableByDevices";
         let found = of_memory!(self, PJRT_Memory_AddressableByDevices_Args)?;

@@ -1,4 +1,4 @@
-//! Dropping things on a thread of the host's.
+//! Drops values on a thread of the host.
 
 use std::sync::{Mutex, PoisonError, mpsc};
 
@@ -10,11 +10,11 @@ pub(super) struct DropOnHostThread<T: Send + 'static> {
     thread: mpsc::Sender<Box<dyn Send>>,
 }
 
-/// The thread that drops things; begun when it is first needed.
+/// The thread that drops the values; started on first use.
 static THREAD: Mutex<Option<mpsc::Sender<Box<dyn Send>>>> = Mutex::new(None);
 
 impl<T: Send + 'static> DropOnHostThread<T> {
-    /// Gives it back if there is no thread to be had.
+    /// Wraps a value. Returns it unchanged if no thread can be started.
     pub(super) fn new(held: T) -> Result<Self, T> {
         let mut running = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
         if running.is_none() {
@@ -36,7 +36,7 @@ impl<T: Send + 'static> Drop for DropOnHostThread<T> {
         if let Some(held) = self.held.take()
             && let Err(mpsc::SendError(held)) = self.thread.send(Box::new(held))
         {
-            // The thread is gone with the process that ends.
+            // The thread is gone because the process is ending.
             std::mem::forget(held);
         }
     }

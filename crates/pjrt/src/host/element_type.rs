@@ -1,13 +1,13 @@
-//! The types of elements as numbers that cross to a plug-in and come back.
+//! The numbers of element types in calls of a plug-in.
 
 use serdes_abi::pjrt::{ElementType, Minor};
 
 use crate::PjrtError;
 
-/// Returns the number of a type in calls of a plug-in of that minor.
+/// Returns the number of a type in calls of a plug-in of `minor`.
 ///
 /// # Errors
-/// [`PjrtError::InvalidArgument`] if that minor does not know the type.
+/// [`PjrtError::InvalidArgument`] if `minor` does not have the type.
 pub(super) fn number_of(element_type: ElementType, minor: Minor) -> Result<i32, PjrtError> {
     element_type.number_in(minor).ok_or_else(|| PjrtError::InvalidArgument {
         what: "the element type",
@@ -16,10 +16,10 @@ pub(super) fn number_of(element_type: ElementType, minor: Minor) -> Result<i32, 
     })
 }
 
-/// Returns the type of a number that a call gave.
+/// Returns the type of a number that a call returned.
 ///
 /// # Errors
-/// [`PjrtError::BadAnswer`] if there is none in that minor that has data.
+/// [`PjrtError::BadAnswer`] if `minor` has no such type, or it has no data.
 pub(super) fn of_answer(
     call: &'static str,
     number: i32,

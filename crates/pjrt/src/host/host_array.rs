@@ -1,13 +1,13 @@
-//! Arrays on the host, checked before a plug-in sees them.
+//! Arrays on the host, which are checked before they are passed to a plug-in.
 
 use serdes_abi::pjrt::ElementType;
 
 use crate::PjrtError;
 
-/// Most dimensions of an array.
+/// The maximum number of dimensions of an array.
 pub(super) const MOST_DIMENSIONS: usize = 254;
 
-/// An array in memory of the host.
+/// An array in host memory.
 #[derive(Clone, Copy, Debug)]
 pub struct HostArray<'a> {
     element_type: ElementType,
@@ -16,13 +16,13 @@ pub struct HostArray<'a> {
 }
 
 impl<'a> HostArray<'a> {
-    /// Creates a dense array, the last dimension the one that changes fastest.
+    /// Creates a dense array, whose last dimension changes fastest.
     #[must_use]
     pub fn new(element_type: ElementType, dims: &'a [i64]) -> Self {
         Self { element_type, dims, byte_strides: &[] }
     }
 
-    /// Sets the strides: the distance in bytes between neighbours of each dimension; 0 repeats one
+    /// Sets the strides: the distance in bytes between neighbours in each dimension; 0 repeats one
     /// element.
     #[must_use]
     pub fn with_byte_strides(mut self, byte_strides: &'a [i64]) -> Self {
@@ -42,12 +42,12 @@ impl<'a> HostArray<'a> {
         self.byte_strides
     }
 
-    /// Returns the number of bytes, from the first on, that a plug-in may read.
+    /// Returns the number of bytes that a plug-in may read, from the first one.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for too many dimensions, a negative dimension or stride (a
-    /// plug-in would read before the array), strides that are not one a dimension, or an array that
-    /// is longer than any memory.
+    /// plug-in would read before the array), another number of strides than of dimensions, or an
+    /// array that exceeds any memory.
     pub(crate) fn extent(&self) -> Result<usize, PjrtError> {
         let refuse = |what, found: String, expected: &str| {
             Err(PjrtError::InvalidArgument { what, found, expected: expected.to_owned() })
@@ -77,7 +77,7 @@ impl<'a> HostArray<'a> {
         let bytes = self.element_type.host_bytes();
         let elements = element_count(self.dims)?;
         if elements == 0 || !strided {
-            // A slice is no longer than this.
+            // No slice is longer than this.
             return elements.checked_mul(bytes).filter(|&bytes| bytes <= isize::MAX as usize);
         }
         let places = self.dims.iter().zip(self.byte_strides);
@@ -90,7 +90,7 @@ impl<'a> HostArray<'a> {
 }
 
 /// Returns the number of elements of an array of these dimensions; `None` if it overflows. A
-/// dimension of 0 makes the array empty, however long the others are.
+/// dimension of 0 makes the array empty, regardless of the others.
 pub(super) fn element_count(dims: &[i64]) -> Option<usize> {
     if dims.contains(&0) {
         return Some(0);

@@ -1,5 +1,5 @@
-//! Memory of the host that takes part in transfers: owned, aligned, and where the plug-in can do it
-//! mapped, so that devices reach it by themselves.
+//! Host memory for transfers: owned, aligned, and if the plug-in supports it mapped, so that
+//! devices access it directly.
 
 use std::{
     alloc::{self, Layout},
@@ -15,15 +15,15 @@ use serdes_abi::pjrt::args::*;
 use super::client::{Client, ClientHandle};
 use crate::PjrtError;
 
-/// Alignment of host memory in bytes: a page of every platform that is supported by default, which
-/// is the unit of mapping for devices, and at least the 64 bytes that plug-ins demand of memory
-/// that they use without a copy.
+/// The alignment of host memory in bytes. It is a page on every platform that is supported by
+/// default, which is the unit of mapping for devices, and at least the 64 bytes that plug-ins
+/// require of memory that they use without a copy.
 const ALIGNMENT: usize = 4096;
 
-/// Memory of the host, which a transfer takes and gives back.
+/// Memory of the host, which a transfer takes and returns.
 ///
 /// It is zero at first, begins at a multiple of 4096, and is mapped for the devices of its client
-/// where the plug-in does that.
+/// if the plug-in supports that.
 #[derive(Debug)]
 pub struct HostMemory {
     start: NonNull<u8>,
@@ -33,25 +33,25 @@ pub struct HostMemory {
     mapped: Option<Arc<ClientHandle>>,
 }
 
-// SAFETY: it is the owner of plain bytes.
+// SAFETY: it owns plain bytes.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above; nothing is written through a shared reference.
 unsafe impl Sync for HostMemory {}
 
 impl Client {
-    /// Returns the memory of the host for transfers: mapped for the client's devices, or not, where
-    /// the plug-in does not do that.
+    /// Allocates host memory for transfers, mapped for the client's devices if the plug-in supports
+    /// that.
     ///
     /// # Errors
-    /// [`PjrtError::OutOfHostMemory`] if there is not so much.
+    /// [`PjrtError::OutOfHostMemory`] if there is not enough.
     pub fn allocate_host(&self, bytes: usize) -> Result<HostMemory, PjrtError> {
         let mut memory = HostMemory::plain(bytes)?;
         let handle = self.handle();
-        // What cannot be unmapped could never be freed.
+        // Memory that cannot be unmapped could never be freed.
         let unmaps = handle.table().require::<PJRT_Client_DmaUnmap_Args>().is_ok();
         if bytes > 0 && unmaps && !handle.mapping.is_refused() {
             let (raw, start) = (handle.raw(), memory.start.as_ptr().cast::<c_void>());
-            // SAFETY: the client is alive; the memory is there until it is unmapped, which is done
+            // SAFETY: the client is alive; the memory exists until it is unmapped, which happens
             // before it is freed.
             let mapped = unsafe {
                 handle.table().ask(|call: &mut PJRT_Client_DmaMap_Args| {
@@ -63,7 +63,8 @@ impl Client {
             match mapped {
                 Ok(_) => memory.mapped = Some(Arc::clone(handle)),
                 Err(error) if error.is_unsupported() => handle.mapping.refuse(),
-                // Such as that a limit of locked memory is reached: this piece is plain.
+                // For example if the limit of locked memory is reached; this allocation is then not
+                // mapped.
                 Err(_) => {}
             }
         }
@@ -72,7 +73,7 @@ impl Client {
 }
 
 impl HostMemory {
-    /// Zeroed memory that is not mapped.
+    /// Allocates zeroed memory that is not mapped.
     pub(super) fn plain(bytes: usize) -> Result<Self, PjrtError> {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT);
         let layout = layout.map_err(|_| PjrtError::OutOfHostMemory { bytes })?;
@@ -82,7 +83,7 @@ impl HostMemory {
         Ok(Self { start, layout, bytes, mapped: None })
     }
 
-    /// Returns true if it is mapped for the client's devices.
+    /// Returns true if the memory is mapped for the client's devices.
     #[must_use]
     pub fn is_mapped(&self) -> bool {
         self.mapped.is_some()
@@ -122,11 +123,11 @@ impl Drop for HostMemory {
                 })
             };
             if unmapped.is_err() {
-                // A device may reach it still: it is never given to anybody else.
+                // A device may still access the memory, so it is leaked.
                 return;
             }
         }
-        // SAFETY: it was allocated with this layout, and no reference to it is left.
+        // SAFETY: it was allocated with this layout, and no reference is left.
         unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
     }
 }

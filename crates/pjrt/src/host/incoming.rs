@@ -1,4 +1,4 @@
-//! Arrays that come onto a device in pieces.
+//! Arrays that are sent to a device in pieces.
 
 use std::{ffi::c_int, ops::Range, ptr, sync::Arc};
 
@@ -19,37 +19,36 @@ use super::{
 };
 use crate::PjrtError;
 
-/// No manager is made for more arrays at once.
+/// The maximum number of arrays of one manager.
 const MOST_ARRAYS: usize = 1 << 16;
-/// The code of what somebody gave up.
+/// The status code of a cancelled transfer.
 const CANCELLED: c_int = 1;
 
-/// An array that comes onto a device in pieces, dense and row-major, as
-/// [`HostArray::new`](super::HostArray::new) has it.
+/// An array that is sent to a device in pieces, dense and row-major like
+/// [`HostArray::new`](super::HostArray::new).
 ///
-/// Dropped before the last piece, it is cancelled: the plug-in is told, and the drop does not wait
-/// for it.
+/// If it is dropped before the last piece, it is cancelled: the plug-in is informed, and the drop
+/// does not wait.
 #[derive(Debug)]
 pub struct IncomingBuffer {
     manager: Arc<ManagerHandle>,
-    /// Its place among the arrays that the manager is for.
+    /// The index among the manager's arrays.
     index: c_int,
     buffer: Option<Buffer>,
-    /// Size of the array on the host, in bytes.
+    /// The size of the array on the host, in bytes.
     bytes: usize,
-    /// True once the last piece has been handed over.
+    /// True once the last piece has been passed.
     complete: bool,
 }
 
 impl Client {
-    /// Makes an array that comes in pieces.
+    /// Creates an array that is sent in pieces.
     ///
     /// # Errors
-    /// [`PjrtError::Missing`] before 0.60, or where the plug-in does not tell memories apart;
+    /// [`PjrtError::Missing`] before 0.60, or if the plug-in does not have separate memories;
     /// [`PjrtError::InvalidArgument`] for a type that its version does not know, one that devices
-    /// pack (below 8 bits, whose pieces have no bounds that every plug-in would agree on), or
-    /// dimensions that cannot be; [`PjrtError::BadAnswer`] if the plug-in makes another array than
-    /// was asked for.
+    /// pack (below 8 bits, since plug-ins disagree on the bounds of its pieces), or invalid
+    /// dimensions; [`PjrtError::BadAnswer`] if the plug-in creates a different array.
     pub fn create_for_transfer(
         &self,
         element_type: ElementType,
@@ -57,12 +56,12 @@ impl Client {
         target: Target<'_>,
     ) -> Result<IncomingBuffer, PjrtError> {
         let mut made = self.create_all_for_transfer(&[(element_type, dims)], target)?;
-        // There are as many as were asked for.
+        // There is exactly one, since one was requested.
         Ok(made.swap_remove(0))
     }
 
-    /// Makes arrays that come in pieces, all with one call, in one memory: each of a type and
-    /// dimensions. They come independently of each other.
+    /// Creates several arrays in one memory that are sent in pieces, with one call; each has a type
+    /// and dimensions. They are sent independently of each other.
     ///
     /// # Errors
     /// As [`Self::create_for_transfer`]; [`PjrtError::InvalidArgument`] for no array, or more than
@@ -87,8 +86,8 @@ impl Client {
             arrays.iter().map(|(of, dims)| self.shape(*of, dims)).collect::<Result<_, _>>()?;
         let memory = memory_of(target)?;
         let client = handle.raw();
-        // SAFETY: the handles are alive and of one client; the number of shapes is that of the
-        // list, and their dimensions live for the call.
+        // SAFETY: the handles are alive and belong to one client; the number of shapes is that of
+        // the list, and their dimensions are valid for the call.
         let made = unsafe {
             handle.table().ask(|call: &mut PJRT_Client_CreateBuffersForAsyncHostToDevice_Args| {
                 call.client = client;
@@ -102,7 +101,7 @@ impl Client {
         let manager = Arc::new(ManagerHandle::new(handle, raw));
         manager.check_count(arrays.len())?;
         let indices: Range<c_int> = 0..c_int::MAX;
-        // Each is told that it is given up where another cannot be had.
+        // If one cannot be created, the others are dropped, and thereby cancelled.
         let incoming = indices.zip(lengths).map(|(index, bytes)| {
             let manager = Arc::clone(&manager);
             let mut incoming =
@@ -114,7 +113,7 @@ impl Client {
         incoming.collect()
     }
 
-    /// Returns the shape of an array as the plug-in's version has it; it points to the dimensions.
+    /// Returns the shape of an array in the plug-in's version; it points to `dims`.
     fn shape(&self, element_type: ElementType, dims: &[i64]) -> Result<PJRT_ShapeSpec, PjrtError> {
         if element_type.may_be_packed() {
             return Err(PjrtError::InvalidArgument {
@@ -138,7 +137,7 @@ fn host_bytes(element_type: ElementType, dims: &[i64]) -> Result<usize, PjrtErro
     HostArray::new(element_type, dims).extent()
 }
 
-/// Returns the memory that is meant.
+/// Returns the memory of the target.
 fn memory_of(target: Target<'_>) -> Result<Memory, PjrtError> {
     match target {
         Target::Memory(memory) => Ok(memory.clone()),
@@ -158,20 +157,20 @@ impl IncomingBuffer {
         self.bytes
     }
 
-    /// Hands over a piece: `data`, which belongs at `offset`, and waits until the plug-in does not
-    /// need it any more. The pieces may come in any order, but for the last, which says so.
+    /// Sends the piece `data`, which belongs at `offset`, and waits until the plug-in has read it.
+    /// The pieces may be sent in any order, except that the last one must be marked.
     ///
     /// # Errors
     /// [`PjrtError::OutOfRange`] for a piece that is not inside the array,
-    /// [`PjrtError::InvalidArgument`] for one after the last; [`PjrtError::Status`] as the
-    /// plug-in's.
+    /// [`PjrtError::InvalidArgument`] for one after the last; [`PjrtError::Status`] from the
+    /// plug-in.
     pub fn write(&mut self, offset: usize, data: &[u8], is_last: bool) -> Result<(), PjrtError> {
-        // SAFETY: the data is there until the event has happened, which is waited for here.
+        // SAFETY: the data exists until the event is done, which is waited for here.
         let event = unsafe { self.start(offset, data.as_ptr(), data.len(), is_last) }?;
         event.map_or(Ok(()), |event| event.wait())
     }
 
-    /// Begins to hand over a piece: the first `bytes` bytes of `source`, which belong at `offset`.
+    /// Begins to send a piece: the first `bytes` bytes of `source`, which belong at `offset`.
     ///
     /// # Errors
     /// As [`Self::write`]; [`PjrtError::InvalidArgument`] if `source` is shorter.
@@ -189,18 +188,17 @@ impl IncomingBuffer {
                 expected: format!("{bytes} and more"),
             });
         }
-        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
-        // happened.
+        // SAFETY: the memory is long enough, and the transfer keeps it until the event is done.
         let event = unsafe { self.start(offset, source.as_start().cast(), bytes, is_last) }?;
         let endpoint = Endpoint::Manager { _handle: Arc::clone(&self.manager) };
         Ok(Transfer::new(event, source, endpoint))
     }
 
-    /// Returns the array, once all of it is on the device.
+    /// Returns the array, once all of it was sent.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] if the last piece has not come; [`PjrtError::Status`] if it
-    /// could not be put.
+    /// [`PjrtError::InvalidArgument`] if the last piece was not sent; [`PjrtError::Status`] if the
+    /// plug-in does not return the array.
     pub fn into_buffer(mut self) -> Result<Buffer, PjrtError> {
         let incomplete = || PjrtError::InvalidArgument {
             what: "an array in pieces",
@@ -215,8 +213,8 @@ impl IncomingBuffer {
     }
 
     /// # Safety
-    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
-    /// is none, until this returns.
+    /// There are `bytes` bytes at `start` until the returned event is done; if there is none, until
+    /// this returns.
     unsafe fn start(
         &mut self,
         offset: usize,
@@ -242,8 +240,8 @@ impl IncomingBuffer {
             });
         };
         let (raw, index) = (self.manager.raw(), self.index);
-        // SAFETY: the manager is alive, has an array of this number, and the piece is inside of it;
-        // the data is there as the caller says.
+        // SAFETY: the manager is alive, has an array with this index, and the piece is inside it;
+        // the caller guarantees the data.
         let begun = unsafe {
             self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_TransferData_Args| {
@@ -257,15 +255,15 @@ impl IncomingBuffer {
             )
         }?;
         self.complete = is_last;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         Ok(unsafe { Event::taken(self.manager.client(), begun.done_with_h2d_transfer) })
     }
 
-    /// Fails if the plug-in says that the array has another length. One that cannot say it is
-    /// believed.
+    /// Fails if the plug-in reports another length of the array. A plug-in without this function is
+    /// trusted.
     fn check_size(&self) -> Result<(), PjrtError> {
         let (raw, index) = (self.manager.raw(), self.index);
-        // SAFETY: the manager is alive, and has an array of this number.
+        // SAFETY: the manager is alive, and has an array with this index.
         let size = unsafe {
             self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args| {
@@ -275,7 +273,7 @@ impl IncomingBuffer {
             )
         };
         match size {
-            // A device may need more than the array has, and never less.
+            // A device may need more than the array's size, but never less.
             Ok(found) if found.buffer_size < self.bytes => Err(PjrtError::BadAnswer {
                 call: "PJRT_AsyncHostToDeviceTransferManager_BufferSize",
                 what: "the size of the array",
@@ -289,7 +287,7 @@ impl IncomingBuffer {
 
     fn retrieve(&self) -> Result<Buffer, PjrtError> {
         let (raw, index) = (self.manager.raw(), self.index);
-        // SAFETY: the manager is alive, and has an array of this number.
+        // SAFETY: the manager is alive, and has an array with this index.
         let found = unsafe {
             self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args| {
@@ -299,7 +297,7 @@ impl IncomingBuffer {
             )
         }?;
         let call = "PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer";
-        // SAFETY: a call that succeeds hands over this buffer.
+        // SAFETY: a successful call returns ownership of this buffer.
         unsafe { Buffer::taken(call, self.manager.client(), found.buffer_out) }
     }
 }
@@ -311,9 +309,8 @@ impl Drop for IncomingBuffer {
         }
         const REASON: &str = "the array was given up before its last piece";
         let (raw, index) = (self.manager.raw(), self.index);
-        // Users of the array learn that it will not come. A plug-in without this function learns it
-        // from the end of its manager.
-        // SAFETY: the manager is alive, and has an array of this number, which is not complete.
+        // Users of the array get an error. Without this function, the plug-in cancels the array
+        // when its manager is destroyed.
         let _ = unsafe {
             self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args| {

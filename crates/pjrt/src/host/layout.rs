@@ -14,18 +14,18 @@ use super::{
 };
 use crate::PjrtError;
 
-/// Layout of an array in the memory of a device.
+/// The layout of an array in the memory of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryLayout {
-    /// By the order of its dimensions, in tiles.
+    /// An order of the dimensions, with tiles.
     Tiled {
-        /// The dimensions, the one that changes fastest first.
+        /// The dimensions, the fastest first.
         minor_to_major: Vec<i64>,
-        /// The tiles, the outermost first; none, where elements follow each other.
+        /// The tiles, the outermost first; none if elements are contiguous.
         tiles: Vec<Vec<i64>>,
     },
-    /// By the bytes between neighbours of each dimension.
+    /// The distance in bytes between neighbours in each dimension.
     Strides(Vec<i64>),
 }
 
@@ -35,7 +35,8 @@ const STRIDES: c_int = 1;
 
 impl MemoryLayout {
     /// Returns true if an array of these dimensions has the same dense, row-major layout as on the
-    /// host: the last dimension changes fastest, and elements of `element_bytes` follow each other.
+    /// host: the last dimension changes fastest, and elements of `element_bytes` bytes are
+    /// contiguous.
     #[must_use]
     pub fn is_row_major(&self, dims: &[i64], element_bytes: usize) -> bool {
         match self {
@@ -60,8 +61,8 @@ impl Buffer {
     /// Returns the layout of the array on the device.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for a kind of layout that is not known, or one
-    /// that has more dimensions or tiles than any.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for an unknown kind of layout, or one with
+    /// too many dimensions or tiles.
     pub fn layout(&self) -> Result<MemoryLayout, PjrtError> {
         const CALL: &str = "PJRT_Buffer_GetMemoryLayout";
         let found = of_buffer!(self.handle(), PJRT_Buffer_GetMemoryLayout_Args)?.layout;
@@ -79,16 +80,17 @@ impl Buffer {
         match found.r#type {
             STRIDES => Ok(MemoryLayout::Strides(order.to_vec())),
             TILED => {
-                // SAFETY: the plug-in declares this number of tiles; the list is the buffer's.
+                // SAFETY: the plug-in declares this number of tiles; the list belongs to the
+                // buffer.
                 let ranks = unsafe { list(CALL, "tiles", value.tile_dim_sizes, value.num_tiles) }?;
                 let total = ranks.iter().try_fold(0_usize, |sum, &rank| sum.checked_add(rank));
                 let Some(total) = total.filter(|&total| total <= MOST_DIMENSIONS) else {
                     return bad("the dimensions of tiles", format!("{ranks:?}"), "254 at most");
                 };
-                // SAFETY: the dimensions of all tiles are in one list, which is the buffer's.
+                // SAFETY: the dimensions of all tiles are in one list, which belongs to the buffer.
                 let mut rest = unsafe { list(CALL, "tiles", value.tile_dims, total) }?;
                 let tiles = ranks.iter().map(|&rank| {
-                    // The ranks are those of which the length of the list was made.
+                    // The length of the list is the sum of the ranks.
                     let (tile, after) = rest.split_at(rank.min(rest.len()));
                     rest = after;
                     tile.to_vec()
@@ -100,8 +102,8 @@ impl Buffer {
         }
     }
 
-    /// Returns true if the layout on the device is dense and row-major, so that raw bytes are its
-    /// values; false if the plug-in does not say.
+    /// Returns true if the layout on the device is dense and row-major, so that raw bytes are the
+    /// array's values; false if the plug-in does not report it.
     ///
     /// # Errors
     /// As [`Self::dims`] and [`Self::element_type`].
@@ -125,18 +127,18 @@ impl Buffer {
                 call.buffer = raw;
             })
         }?;
-        // SAFETY: a call that succeeds hands over this layout.
+        // SAFETY: a successful call returns ownership of this layout.
         unsafe { layout_text(table, "PJRT_Layouts_PJRT_Buffer_MemoryLayout", found.layout, true) }
     }
 }
 
 impl Client {
-    /// Returns the default layout of arrays of that type and these dimensions on its devices, in
-    /// XLA's notation.
+    /// Returns the default layout of arrays with this type and these dimensions on the client's
+    /// devices, in XLA's notation.
     ///
     /// # Errors
     /// As [`Buffer::layout_text`]; [`PjrtError::InvalidArgument`] for a type that its version does
-    /// not know, or dimensions that cannot be.
+    /// not know, or invalid dimensions.
     pub fn default_layout_text(
         &self,
         element_type: ElementType,
@@ -145,7 +147,7 @@ impl Client {
         HostArray::new(element_type, dims).extent()?;
         let number = number_of(element_type, self.minor())?;
         let (table, raw) = (self.handle().table(), self.handle().raw());
-        // SAFETY: the client is alive, and the dimensions are there for the call.
+        // SAFETY: the client is alive, and the dimensions are valid for the call.
         let found = unsafe {
             table.ask_extension(|call: &mut PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args| {
                 call.client = raw;
@@ -154,15 +156,15 @@ impl Client {
             })
         }?;
         let call = "PJRT_Layouts_PJRT_Client_GetDefaultLayout";
-        // SAFETY: a call that succeeds hands over this layout.
+        // SAFETY: a successful call returns ownership of this layout.
         unsafe { layout_text(table, call, found.layout, true) }
     }
 }
 
-/// Returns the text of a layout that a plug-in gave, which is destroyed if it was handed over.
+/// Returns the text of a layout that a plug-in returned, and destroys the layout if it is owned.
 ///
 /// # Safety
-/// It is NULL, or alive and of that plug-in; handed over where that is said.
+/// It is NULL, or alive and of this plug-in; the caller owns it if the last argument says so.
 pub(super) unsafe fn layout_text(
     table: &Table,
     call: &'static str,
@@ -184,8 +186,8 @@ pub(super) unsafe fn layout_text(
         unsafe { owned_bytes(call, "a layout", bytes, owner, deleter) }
     });
     if is_owned {
-        // SAFETY: the layout is alive, was handed over, and is not used any more. An error changes
-        // nothing.
+        // SAFETY: the layout is alive, is owned, and is not used any more. An error has no
+        // consequence.
         let _ = unsafe {
             table.ask_extension(|call: &mut PJRT_Layouts_MemoryLayout_Destroy_Args| {
                 call.layout = layout;

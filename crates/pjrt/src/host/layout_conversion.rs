@@ -1,9 +1,9 @@
 //! Conversion of arrays from the dimension order of a device to row-major order.
 //!
-//! A plug-in can be asked for row-major order, but old ones ignore it: that of XLA for CPUs of PJRT
-//! 0.81 returns the bytes in the order of the device, without an error (measured, with an array of
-//! `jax.device_put(x, Format(Layout((1, 0)), …))`). Every plug-in returns them correctly in the
-//! order of the device, so that arrays are read in that order and converted here.
+//! A plug-in can be asked for row-major order, but old ones ignore it: XLA's plug-in for CPUs of
+//! PJRT 0.81 returns the bytes in the order of the device, without an error (measured with an array
+//! of `jax.device_put(x, Format(Layout((1, 0)), …))`). Every plug-in returns them correctly in the
+//! order of the device, so arrays are read in that order and converted here.
 
 use super::{buffer::Buffer, layout::MemoryLayout};
 use crate::PjrtError;
@@ -14,7 +14,7 @@ pub(super) struct LayoutConversion {
     dims: Vec<usize>,
     /// The dimension that changes fastest first.
     pub(super) minor_to_major: Vec<i64>,
-    /// Bytes of an element on the host.
+    /// The size of an element on the host, in bytes.
     item: usize,
 }
 
@@ -40,7 +40,8 @@ impl Buffer {
 }
 
 impl LayoutConversion {
-    /// `None` for row-major order, and if `minor_to_major` is not a permutation of the dimensions.
+    /// Returns `None` for row-major order, and if `minor_to_major` is not a permutation of the
+    /// dimensions.
     fn new(dims: &[i64], minor_to_major: Vec<i64>, item: usize) -> Option<Self> {
         let row_major = || (0..dims.len() as i64).rev();
         let mut sorted = minor_to_major.clone();
@@ -54,7 +55,7 @@ impl LayoutConversion {
     }
 
     /// Fills `target` in row-major order with the elements of `source`, which are in this order.
-    /// `None` if either has another length than the array.
+    /// Returns `None` if the length of either differs from the array's.
     pub(super) fn write_row_major(&self, source: &[u8], target: &mut [u8]) -> Option<()> {
         let elements = self.dims.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim))?;
         let bytes = elements.checked_mul(self.item)?;

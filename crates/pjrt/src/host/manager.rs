@@ -1,4 +1,4 @@
-//! Transfer managers, which receive the pieces of arrays that come onto a device.
+//! Transfer managers, which receive the pieces of arrays that are sent to a device.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -14,14 +14,14 @@ pub(super) struct ManagerHandle {
     raw: NonNull<PJRT_AsyncHostToDeviceTransferManager>,
 }
 
-// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done once no handle to it is left.
+// SAFETY: the C API lets any thread use any object, several at once except for destroying it, which
+// happens once no handle is left.
 unsafe impl Send for ManagerHandle {}
 // SAFETY: as above.
 unsafe impl Sync for ManagerHandle {}
 
 impl ManagerHandle {
-    /// Takes ownership of a manager that a plug-in handed over.
+    /// Takes ownership of a manager that a plug-in returned.
     pub(super) fn new(
         client: &Arc<ClientHandle>,
         raw: NonNull<PJRT_AsyncHostToDeviceTransferManager>,
@@ -37,8 +37,8 @@ impl ManagerHandle {
         self.raw.as_ptr()
     }
 
-    /// Fails if the plug-in says that it has made another number of arrays. One that cannot say it
-    /// is believed.
+    /// Fails if the plug-in reports another number of arrays. A plug-in without this function is
+    /// trusted.
     pub(super) fn check_count(&self, expected: usize) -> Result<(), PjrtError> {
         let raw = self.raw();
         // SAFETY: the manager is alive.
@@ -65,7 +65,7 @@ impl ManagerHandle {
 impl Drop for ManagerHandle {
     fn drop(&mut self) {
         let raw = self.raw();
-        // SAFETY: it is alive, and no handle to it is left. An error changes nothing.
+        // SAFETY: it is alive, and no handle is left. An error has no consequence.
         let _ = unsafe {
             self.client.table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_Destroy_Args| {

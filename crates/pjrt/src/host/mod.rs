@@ -1,9 +1,10 @@
 //! The host of PJRT plug-ins: devices, memories, arrays, and the calls that move them.
 //!
-//! `border` is where C is spoken; the files beside it give each kind of object an owner, so that a
-//! handle is destroyed once and never used after. Whatever lives in a client holds the client.
+//! The module `border` makes the calls of the C API; the modules beside it give each kind of object
+//! an owner, so that a handle is destroyed once and never used afterwards. Every object inside a
+//! client holds the client.
 //!
-//! This folder must never know which frameworks exist, nor what a saved state looks like.
+//! The module does not depend on frameworks or on the format of saved states.
 
 pub(crate) mod border;
 mod buffer;

@@ -1,4 +1,4 @@
-//! Values with names: options of clients, attributes of plug-ins.
+//! Named values: options of clients, and attributes of plug-ins.
 
 use std::{ffi::c_int, ptr};
 
@@ -7,7 +7,7 @@ use serdes_abi::pjrt::{Minor, args::PJRT_NamedValue};
 use super::border::{list, text};
 use crate::PjrtError;
 
-/// A value that has a name.
+/// The value of an option or attribute.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -15,11 +15,11 @@ pub enum Value {
     Text(String),
     /// An integer.
     Integer(i64),
-    /// Integers.
+    /// A list of integers.
     Integers(Vec<i64>),
-    /// A number of 32 bits.
+    /// A floating-point number of 32 bits.
     Float(f32),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
 }
 
@@ -28,11 +28,11 @@ const INTEGER: c_int = 1;
 const INTEGERS: c_int = 2;
 const FLOAT: c_int = 3;
 const BOOL: c_int = 4;
-/// The minor that brought the last of these.
+/// The first minor with booleans, the newest of these types.
 const BOOL_SINCE: Minor = Minor::new(30);
 
-/// Options of clients whose type is known, by the value of it. Plug-ins end the process on a value
-/// of another type.
+/// Options of clients with a known type of value. Plug-ins end the process on a value of another
+/// type.
 const KNOWN: &[(&str, c_int)] = &[
     ("allocator", TEXT),
     ("cpu_device_count", INTEGER),
@@ -66,10 +66,10 @@ const fn type_name(number: c_int) -> &'static str {
     }
 }
 
-/// Options as a plug-in of that minor takes them. What they point to is in `options`.
+/// Returns options in the form that a plug-in of `minor` takes. They point into `options`.
 ///
 /// # Errors
-/// [`PjrtError::InvalidArgument`] for a value of a type that a plug-in would end the process on.
+/// [`PjrtError::InvalidArgument`] for a value of a type on which a plug-in would end the process.
 pub(super) fn named_values(
     options: &[(String, Value)],
     minor: Minor,
@@ -113,21 +113,21 @@ fn named_value(name: &str, value: &Value, minor: Minor) -> Result<PJRT_NamedValu
     })
 }
 
-/// Reads a value that a plug-in gave; `None` for one of a type that is not known.
+/// Reads a value that a plug-in returned; `None` for an unknown type.
 ///
 /// # Safety
-/// What it points to is there.
+/// The memory that it points to exists.
 pub(super) unsafe fn read(
     call: &'static str,
     found: &PJRT_NamedValue,
 ) -> Result<Option<(String, Value)>, PjrtError> {
     let address = |bits: u64| usize::try_from(bits).unwrap_or_default();
-    // SAFETY: the name is there for as many bytes as are said.
+    // SAFETY: the name has the declared number of bytes.
     let name = unsafe { text(call, "the name of an attribute", found.name, found.name_size) }?;
     let value = match found.r#type {
         TEXT => {
             let start = ptr::with_exposed_provenance(address(found.value));
-            // SAFETY: the union holds the address of a text of that length.
+            // SAFETY: the union holds the address of a text of this length.
             Value::Text(unsafe { text(call, "an attribute", start, found.value_size) }?)
         }
         INTEGER => Value::Integer(found.value.cast_signed()),
@@ -145,7 +145,7 @@ pub(super) unsafe fn read(
     Ok(Some((name, value)))
 }
 
-/// Named values of a plug-in, without those of unknown types.
+/// Returns the named values of a plug-in, without those of unknown types.
 ///
 /// # Safety
 /// `start` points to `count` values, or is NULL, and their pointees live for the call.

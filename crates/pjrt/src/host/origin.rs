@@ -1,15 +1,15 @@
-//! Whose an object is: a client's, or the plug-in's alone.
+//! The owner of an object: a client, or only the plug-in.
 
 use std::sync::Arc;
 
 use super::{border::Table, client::ClientHandle, plugin::PjrtPlugin};
 
-/// Whose an object is; held, so that what it needs is there as long as it is.
+/// The owner of an object. The object holds it, so that the owner lives as long.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
-    /// A client's.
+    /// A client owns the object.
     Client(Arc<ClientHandle>),
-    /// The plug-in's: no client was needed to make it.
+    /// Only the plug-in owns the object, which was created without a client.
     Plugin(PjrtPlugin),
 }
 

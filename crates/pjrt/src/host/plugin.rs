@@ -1,4 +1,4 @@
-//! A plug-in that is loaded: its version and its attributes.
+//! A loaded plug-in: its version and its attributes.
 
 use std::{
     collections::HashMap,
@@ -24,23 +24,23 @@ pub struct PjrtPlugin(Arc<Loaded>);
 #[derive(Debug)]
 struct Loaded {
     table: Table,
-    /// `None` where it cannot be asked.
+    /// `None` if the plug-in has no function for them.
     attributes: Option<Vec<(String, Value)>>,
 }
 
-/// Identity of a file by device and inode, so that links are the same file.
+/// The identity of a file by device and inode, so that links are the same file.
 type FileId = (u64, u64);
 
 /// The plug-ins of this process; each is initialised once.
 static LOADED: Mutex<Option<HashMap<FileId, PjrtPlugin>>> = Mutex::new(None);
 
 impl PjrtPlugin {
-    /// Loads the library at `path` and initialises the plug-in in it. A library that is loaded
-    /// already is not loaded again.
+    /// Loads the library at `path` and initialises its plug-in. A library that is already loaded is
+    /// not loaded again.
     ///
     /// # Errors
-    /// [`PjrtError::NotLoadable`] and [`PjrtError::NotAPlugin`] for what the file is; nothing of it
-    /// has been run then. [`PjrtError::BadTable`], [`PjrtError::OtherMajor`],
+    /// [`PjrtError::NotLoadable`] and [`PjrtError::NotAPlugin`] for an unsuitable file, of which
+    /// nothing has been run then. [`PjrtError::BadTable`], [`PjrtError::OtherMajor`],
     /// [`PjrtError::TooOld`] for its table, [`PjrtError::Status`] if it fails to initialise.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, PjrtError> {
         let path = path.as_ref();
@@ -50,7 +50,7 @@ impl PjrtPlugin {
         if let Some(plugin) = loaded.get(&id) {
             return Ok(plugin.clone());
         }
-        // SAFETY: the address is what `GetPjrtApi` answered, and `open` never closes the library.
+        // SAFETY: `GetPjrtApi` returned the address, and `open` never closes the library.
         let table = unsafe { Table::read(border::open(path)?) }?;
         initialise(&table)?;
         let attributes = attributes(&table)?;
@@ -63,7 +63,8 @@ impl PjrtPlugin {
         &self.0.table
     }
 
-    /// Takes an error that a call of it, made by somebody else, answered; NULL is none.
+    /// Takes ownership of an error that a call to the plug-in outside this module returned; NULL is
+    /// no error.
     pub(crate) fn taken(
         &self,
         call: &'static str,
@@ -72,7 +73,7 @@ impl PjrtPlugin {
         self.0.table.taken(call, error)
     }
 
-    /// Returns the version of the interface that it was built with.
+    /// Returns the version of the interface that the plug-in was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.0.table.minor()
@@ -84,13 +85,13 @@ impl PjrtPlugin {
         self.0.table.struct_size()
     }
 
-    /// Returns its extensions, in the order of its chain.
+    /// Returns its extensions, in the order of the chain.
     #[must_use]
     pub fn extensions(&self) -> &[Extension] {
         self.0.table.extensions()
     }
 
-    /// Oddities of its table, for people.
+    /// Returns irregularities of its table, for people.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         self.0.table.warnings()
@@ -101,26 +102,27 @@ impl PjrtPlugin {
         self.0.table.missing()
     }
 
-    /// Returns true if it has the function `name` (`PJRT_Buffer_CopyRawToHost`), for functions that
-    /// this host calls. The function may still return UNIMPLEMENTED.
+    /// Returns true if the plug-in has the function `name` (`PJRT_Buffer_CopyRawToHost`), for
+    /// functions that this host calls. The function may still return UNIMPLEMENTED.
     #[must_use]
     pub fn has_function(&self, name: &str) -> bool {
         self.0.table.has(name)
     }
 
-    /// Attributes of the plug-in, such as `stablehlo_current_version`; empty if it gives none.
+    /// Returns the attributes of the plug-in, such as `stablehlo_current_version`; empty if it has
+    /// none.
     #[must_use]
     pub fn attributes(&self) -> &[(String, Value)] {
         self.0.attributes.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if it has the function for its attributes, whose answer may be empty.
+    /// Returns true if the plug-in has the function for its attributes, which may return none.
     #[must_use]
     pub fn answers_attributes(&self) -> bool {
         self.0.attributes.is_some()
     }
 
-    /// Returns its version and size rules, as [`Framework::fit`](crate::Framework::fit) takes them.
+    /// Returns its version and size rules, for [`Framework::fit`](crate::Framework::fit).
     #[must_use]
     pub fn version(&self) -> PluginVersion {
         let mut version = PluginVersion::new(self.minor()).without(self.missing_functions());
@@ -161,23 +163,24 @@ fn unreadable(path: &Path, error: &std::io::Error) -> PjrtError {
     PjrtError::NotLoadable { path: path.to_owned(), reason: format!("{error}; check the path") }
 }
 
-/// A plug-in need not have anything to initialise.
+/// Initialises the plug-in, if it has a function for that.
 fn initialise(table: &Table) -> Result<(), PjrtError> {
-    // SAFETY: the call takes nothing.
+    // SAFETY: the call has no inputs.
     match unsafe { table.ask(|_: &mut PJRT_Plugin_Initialize_Args| ()) } {
         Err(error) if !error.is_unsupported() => Err(error),
         _ => Ok(()),
     }
 }
 
-/// A plug-in need not say anything of itself either; `None` where it has no way to.
+/// Returns the plug-in's attributes; `None` if it has no function for them.
 fn attributes(table: &Table) -> Result<Option<Vec<(String, Value)>>, PjrtError> {
-    // SAFETY: the call takes nothing.
+    // SAFETY: the call has no inputs.
     let found = match unsafe { table.ask(|_: &mut PJRT_Plugin_Attributes_Args| ()) } {
         Err(error) if error.is_unsupported() => return Ok(None),
         found => found?,
     };
     let (start, count) = (found.attributes, found.num_attributes);
-    // SAFETY: the plug-in declares this number of entries; they belong to it, and it stays.
+    // SAFETY: the plug-in declares this number of entries; they belong to it, and it is never
+    // unloaded.
     unsafe { options::attributes("PJRT_Plugin_Attributes", start, count) }.map(Some)
 }

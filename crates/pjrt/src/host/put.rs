@@ -1,4 +1,4 @@
-//! Putting arrays onto devices.
+//! Puts arrays onto devices.
 
 use std::ffi::c_int;
 
@@ -10,20 +10,21 @@ use super::{
 };
 use crate::PjrtError;
 
-/// Permitted uses of host memory whose ownership passes to a plug-in.
+/// The permitted use of host memory that is passed to a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostBufferSemantics {
-    /// Read it until the transfer is done.
+    /// The plug-in may read it until the transfer is done.
     ImmutableUntilTransferCompletes,
-    /// Use it as the array's memory, without writing to it, as long as the array lives.
+    /// The plug-in may use it as the array's memory, without writing to it, as long as the array
+    /// lives.
     ImmutableZeroCopy,
-    /// Use it as the array's memory, and write to it.
+    /// The plug-in may use it as the array's memory, and write to it.
     MutableZeroCopy,
 }
 
-/// The number of memory that is only lent for the call.
+/// The number for memory that is only lent for the call.
 const ONLY_DURING_CALL: c_int = 0;
-/// The minor that brought the kind that may be written to; before it one number stood for both.
+/// The first minor with the writable kind; before it, one number stood for both.
 const MUTABLE_SINCE: Minor = Minor::new(48);
 
 impl HostBufferSemantics {
@@ -40,18 +41,17 @@ impl Client {
     /// Puts an array onto a device. The plug-in has copied `data` when this returns.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for what plug-ins would end the process on or read outside of
-    /// `data` for: a type that the plug-in's version does not know, a negative stride, too little
-    /// data. [`PjrtError::OtherClient`] for a target of another client. [`PjrtError::Status`] as
-    /// the plug-in's.
+    /// [`PjrtError::InvalidArgument`] for input on which plug-ins would end the process or read
+    /// outside `data`: a type that the plug-in's version does not know, a negative stride, too
+    /// little data. [`PjrtError::OtherClient`] for a target of another client.
+    /// [`PjrtError::Status`] from the plug-in.
     pub fn put(
         &self,
         array: &HostArray<'_>,
         data: &[u8],
         target: Target<'_>,
     ) -> Result<Buffer, PjrtError> {
-        // SAFETY: the data is there until the call is over, and for as long as `done` is waited
-        // for.
+        // SAFETY: the data is valid until the call returns, and while `done` is waited for.
         let (buffer, done) =
             unsafe { self.put_from(array, data.as_ptr(), data.len(), ONLY_DURING_CALL, target) }?;
         if let Some(done) = done {
@@ -60,8 +60,8 @@ impl Client {
         Ok(buffer)
     }
 
-    /// Puts an array onto a device, or makes one of `data` itself: the plug-in has it until it says
-    /// that it is done with it.
+    /// Puts an array onto a device, or makes `data` itself its memory: the plug-in keeps `data`
+    /// until it reports that it is done with it.
     ///
     /// # Errors
     /// As [`Self::put`]; also for a kind of semantics that the plug-in's version does not know.
@@ -81,22 +81,22 @@ impl Client {
             });
         }
         let (start, bytes) = (data.as_mut_ptr(), data.len());
-        // SAFETY: the data does not move with the vector, which `done` keeps until the plug-in says
-        // that it does not use it any more.
+        // SAFETY: the data does not move with the vector, which `done` keeps until the plug-in
+        // reports that it does not use it any more.
         let (buffer, done) =
             unsafe { self.put_from(array, start, bytes, semantics.number(), target) }?;
         if let Some(done) = done {
             done.keep(data);
         } else if semantics != HostBufferSemantics::ImmutableUntilTransferCompletes {
-            // Nothing says when the array is gone.
+            // Nothing reports when the array is gone.
             std::mem::forget(data);
         }
         Ok(buffer)
     }
 
     /// # Safety
-    /// There are `bytes` bytes at `data` until the event that comes back has happened; where there
-    /// is none, until this returns.
+    /// There are `bytes` bytes at `data` until the returned event is done; if there is none, until
+    /// this returns.
     unsafe fn put_from(
         &self,
         array: &HostArray<'_>,
@@ -117,8 +117,8 @@ impl Client {
         }
         let number = number_of(array.element_type(), self.minor())?;
         let (client, dims, strides) = (self.handle().raw(), array.dims(), array.byte_strides());
-        // SAFETY: the handles are alive and of this client; dimensions and strides are there for
-        // the call, and no element lies outside of the data, whose life the caller promises.
+        // SAFETY: the handles are alive and belong to this client; dimensions and strides are valid
+        // for the call, and no element is outside the data, whose lifetime the caller guarantees.
         let made = unsafe {
             self.handle().table().ask(|call: &mut PJRT_Client_BufferFromHostBuffer_Args| {
                 call.client = client;
@@ -135,13 +135,13 @@ impl Client {
                 }
             })
         }?;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         let done = unsafe { Event::taken(self.handle(), made.done_with_host_buffer) };
         // SAFETY: as above; this buffer has no other owner.
         match unsafe { Buffer::taken(CALL, self.handle(), made.buffer) } {
             Ok(buffer) => Ok((buffer, done)),
             Err(error) => {
-                // The plug-in may be reading still.
+                // The plug-in may still be reading.
                 if let Some(done) = done {
                     let _ = done.wait();
                 }

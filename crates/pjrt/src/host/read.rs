@@ -1,4 +1,4 @@
-//! Reading arrays of devices into memory of the host.
+//! Reads arrays of devices into host memory.
 
 use serdes_abi::pjrt::args::*;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::PjrtError;
 
-/// Returns the order of dimensions of the host: the last one changes fastest.
+/// Returns the order of dimensions on the host, whose last dimension changes fastest.
 fn row_major(rank: usize) -> Vec<i64> {
     (0..rank as i64).rev().collect()
 }
@@ -26,7 +26,7 @@ fn room_for(bytes: usize) -> Result<Vec<u8>, PjrtError> {
 }
 
 impl Buffer {
-    /// Reads all of it, dense and row-major, and waits for it.
+    /// Reads the whole array, dense and row-major, and waits for it.
     ///
     /// # Errors
     /// As [`Self::host_bytes`] and [`Self::read_into`].
@@ -37,12 +37,12 @@ impl Buffer {
         Ok(data)
     }
 
-    /// Fills `data`, which is [`host_bytes`](Self::host_bytes) long, with all of it, dense and
-    /// row-major, and waits for it.
+    /// Fills `data`, whose length must be [`host_bytes`](Self::host_bytes), with the whole array,
+    /// dense and row-major, and waits for it.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] if `data` has another length; [`PjrtError::Status`] as the
-    /// plug-in's, such as that the buffer was deleted.
+    /// [`PjrtError::InvalidArgument`] if `data` has another length; [`PjrtError::Status`] from the
+    /// plug-in, for example if the buffer was deleted.
     pub fn read_into(&self, data: &mut [u8]) -> Result<(), PjrtError> {
         let expected = self.host_bytes()?;
         if data.len() != expected {
@@ -64,26 +64,28 @@ impl Buffer {
         self.read_in_order(&conversion.minor_to_major, &mut in_device_order)?;
         match conversion.write_row_major(&in_device_order, data) {
             Some(()) => Ok(()),
-            // The plug-in has reported another size of the array than before.
+            // The plug-in has reported a different size of the array than before.
             None => self.read_in_order(&row_major(self.dims()?.len()), data),
         }
     }
 
-    /// Fills `data`, as long as the array, with its elements in an order of dimensions, and waits.
+    /// Fills `data`, which is as long as the array, with its elements in an order of dimensions,
+    /// and waits.
     fn read_in_order(&self, minor_to_major: &[i64], data: &mut [u8]) -> Result<(), PjrtError> {
         let (start, bytes) = (data.as_mut_ptr(), data.len());
-        // SAFETY: the memory has the length that is said, and is there until the event has
-        // happened, which is waited for here.
+        // SAFETY: the memory has the declared length, and is valid until the event is done, which
+        // is waited for here.
         let event = unsafe { self.start_reading(start, bytes, minor_to_major) }?;
         event.map_or(Ok(()), |event| event.wait())
     }
 
-    /// Begins to fill `target`, which is [`host_bytes`](Self::host_bytes) long or longer, with all
-    /// of it, dense and row-major. An array that lies on the device in another order is waited for.
+    /// Begins to fill `target`, which has at least [`host_bytes`](Self::host_bytes) bytes, with the
+    /// whole array, dense and row-major. If the device has the array in another order, this waits
+    /// for it.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] if `target` is shorter; [`PjrtError::Status`] as the
-    /// plug-in's.
+    /// [`PjrtError::InvalidArgument`] if `target` is shorter; [`PjrtError::Status`] from the
+    /// plug-in.
     pub fn begin_read(&self, target: HostMemory) -> Result<Transfer, PjrtError> {
         let bytes = self.host_bytes()?;
         if target.len() < bytes {
@@ -101,15 +103,14 @@ impl Buffer {
             return Ok(Transfer::new(None, target, endpoint));
         }
         let order = row_major(self.dims()?.len());
-        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
-        // happened.
+        // SAFETY: the memory is long enough, and the transfer keeps it until the event is done.
         let event = unsafe { self.start_reading(target.as_start().cast(), bytes, &order) }?;
         Ok(Transfer::new(event, target, endpoint))
     }
 
     /// # Safety
-    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
-    /// is none, until this returns.
+    /// There are `bytes` bytes at `start` until the returned event is done; if there is none, until
+    /// this returns.
     unsafe fn start_reading(
         &self,
         start: *mut u8,
@@ -118,8 +119,8 @@ impl Buffer {
     ) -> Result<Option<Event>, PjrtError> {
         let mut layout = PJRT_Buffer_MemoryLayout::of_order(minor_to_major);
         let (client, raw) = (self.handle().client(), self.handle().raw());
-        // SAFETY: the buffer is alive, the layout is there for the call, and the memory as the
-        // caller says.
+        // SAFETY: the buffer is alive, the layout is valid for the call, and the caller guarantees
+        // the memory.
         let begun = unsafe {
             client.table().ask(|call: &mut PJRT_Buffer_ToHostBuffer_Args| {
                 call.src = raw;
@@ -130,24 +131,24 @@ impl Buffer {
                 call.dst_size = bytes;
             })
         }?;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         Ok(unsafe { Event::taken(client, begun.event) })
     }
 
-    /// Fills `data` with the device's own bytes from `offset` on, and waits for it. What they mean
-    /// is the device's business: they are packed, padded and in its order.
+    /// Fills `data` with the device's own bytes from `offset`, and waits for it. They are packed,
+    /// padded and ordered in the device's own layout.
     ///
     /// # Errors
     /// [`PjrtError::OutOfRange`] for bytes that are not inside the buffer; [`PjrtError::Missing`]
     /// for a plug-in before 0.57.
     pub fn read_raw(&self, offset: usize, data: &mut [u8]) -> Result<(), PjrtError> {
-        // SAFETY: the memory is there until the event has happened, which is waited for here.
+        // SAFETY: the memory is valid until the event is done, which is waited for here.
         let event = unsafe { self.start_reading_raw(offset, data.as_mut_ptr(), data.len()) }?;
         event.map_or(Ok(()), |event| event.wait())
     }
 
-    /// Begins to fill the first `bytes` bytes of `target` with the device's own bytes from `offset`
-    /// on, as [`Self::read_raw`] does.
+    /// Begins to fill the first `bytes` bytes of `target` with the device's own bytes from
+    /// `offset`, like [`Self::read_raw`].
     ///
     /// # Errors
     /// As [`Self::read_raw`]; [`PjrtError::InvalidArgument`] if `target` is shorter.
@@ -160,16 +161,15 @@ impl Buffer {
         if target.len() < bytes {
             return Err(wrong_length(target.len(), format!("{bytes} and more")));
         }
-        // SAFETY: the memory is at least so long, and the transfer keeps it until the event has
-        // happened.
+        // SAFETY: the memory is long enough, and the transfer keeps it until the event is done.
         let event = unsafe { self.start_reading_raw(offset, target.as_start().cast(), bytes) }?;
         let endpoint = Endpoint::Buffer { _handle: self.handle().clone() };
         Ok(Transfer::new(event, target, endpoint))
     }
 
     /// # Safety
-    /// There are `bytes` bytes at `start` until the event that comes back has happened; where there
-    /// is none, until this returns.
+    /// There are `bytes` bytes at `start` until the returned event is done; if there is none, until
+    /// this returns.
     unsafe fn start_reading_raw(
         &self,
         offset: usize,
@@ -178,8 +178,8 @@ impl Buffer {
     ) -> Result<Option<Event>, PjrtError> {
         let (from, length) = self.raw_range(offset, bytes)?;
         let (client, raw) = (self.handle().client(), self.handle().raw());
-        // SAFETY: the buffer is alive, and has these bytes as it says; the memory is as the caller
-        // says.
+        // SAFETY: the buffer is alive, and has these bytes by its own size; the caller guarantees
+        // the memory.
         let begun = unsafe {
             client.table().ask(|call: &mut PJRT_Buffer_CopyRawToHost_Args| {
                 call.buffer = raw;
@@ -188,11 +188,11 @@ impl Buffer {
                 call.transfer_size = length;
             })
         }?;
-        // SAFETY: a call that succeeds hands over this event, or none.
+        // SAFETY: a successful call returns ownership of this event, or none.
         Ok(unsafe { Event::taken(client, begun.event) })
     }
 
-    /// Returns a range of the device's own bytes, as plug-ins are told it.
+    /// Returns a range of the device's own bytes in the form that plug-ins take.
     pub(super) fn raw_range(&self, offset: usize, bytes: usize) -> Result<(i64, i64), PjrtError> {
         let size = self.device_bytes()?;
         let end = offset.checked_add(bytes).filter(|&end| end <= size);

@@ -1,4 +1,4 @@
-//! Statistics of plug-ins: the memory of a device.
+//! A plug-in's statistics of a device's memory.
 
 use serdes_abi::pjrt::{Minor, args::*};
 
@@ -7,37 +7,37 @@ use serdes_abi::pjrt::{Minor, args::*};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStatistics {
-    /// In use now.
+    /// Bytes in use now.
     pub bytes_in_use: i64,
-    /// Most that were in use at once.
+    /// The peak of the bytes in use.
     pub peak_bytes_in_use: Option<i64>,
-    /// Number of allocations.
+    /// The number of allocations.
     pub allocations: Option<i64>,
-    /// The longest allocation.
+    /// The largest allocation.
     pub largest_allocation: Option<i64>,
-    /// Most that may be used.
+    /// The limit on the bytes in use.
     pub bytes_limit: Option<i64>,
-    /// Reserved, and not for use.
+    /// Reserved bytes, which are not available.
     pub bytes_reserved: Option<i64>,
-    /// Most that were reserved at once.
+    /// The peak of the reserved bytes.
     pub peak_bytes_reserved: Option<i64>,
-    /// Most that may be reserved.
+    /// The limit on the reserved bytes.
     pub bytes_reservable_limit: Option<i64>,
-    /// The longest piece that is free.
+    /// The largest free block.
     pub largest_free_block: Option<i64>,
-    /// In the pool from which allocations are taken.
+    /// The size of the pool from which allocations are made.
     pub pool_bytes: Option<i64>,
-    /// Most that were in the pool at once.
+    /// The peak size of the pool.
     pub peak_pool_bytes: Option<i64>,
-    /// Most that were allocated at once.
+    /// The peak of the allocated bytes.
     pub peak_allocated_bytes: Option<i64>,
 }
 
 impl MemoryStatistics {
-    /// Reads the fields that a plug-in of that minor has written.
+    /// Reads the fields that a plug-in of `minor` has written.
     pub(super) fn of(found: &PJRT_Device_MemoryStats_Args, minor: Minor) -> Self {
         let given = |value, is_set: u8| (is_set != 0).then_some(value);
-        // Before it came, the memory behind the struct is the host's, and zero.
+        // In minors without this field, the memory after the struct is the host's, and zero.
         let peak = given(found.peak_allocated_bytes, found.peak_allocated_bytes_is_set)
             .filter(|_| has::<PJRT_Device_MemoryStats_Args>("peak_allocated_bytes", minor));
         Self {
@@ -63,7 +63,7 @@ impl MemoryStatistics {
     }
 }
 
-/// Returns true if structs of that minor have the field.
+/// Returns true if structs of `minor` have the field.
 fn has<A: Arguments>(field: &str, minor: Minor) -> bool {
     A::STRUCT.field(field, minor).is_some()
 }

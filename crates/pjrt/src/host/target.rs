@@ -8,12 +8,12 @@ use super::{
 };
 use crate::PjrtError;
 
-/// Destination of an array: a device or one of its memories.
+/// The destination of an array: a device or one of its memories.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// Into the default memory of a device.
+    /// The default memory of a device.
     Device(&'a Device),
-    /// Into that memory.
+    /// A specific memory.
     Memory(&'a Memory),
 }
 
@@ -25,7 +25,7 @@ impl Target<'_> {
         }
     }
 
-    /// Fails unless it is of that client.
+    /// Fails unless the target belongs to this client.
     pub(super) fn check(&self, client: &Arc<ClientHandle>) -> Result<(), PjrtError> {
         let what = match self {
             Self::Device(_) => "device",

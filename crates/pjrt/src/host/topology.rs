@@ -1,4 +1,4 @@
-//! Devices and how they are connected, with a client or without one.
+//! The devices of a platform and their connections, with a client or without one.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -14,21 +14,21 @@ use super::{
 };
 use crate::PjrtError;
 
-/// Devices and how they are connected: what a program is compiled for.
+/// The devices and their connections, for which a program is compiled.
 #[derive(Debug)]
 pub struct Topology {
-    /// A client destroys its own; one without a client is destroyed with this.
+    /// A client destroys its own topology; one without a client is destroyed on drop.
     origin: Origin,
     raw: NonNull<PJRT_TopologyDescription>,
 }
 
-// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done by the owner alone.
+// SAFETY: the C API lets any thread use any object, several at once except for destroying it, which
+// only the owner does.
 unsafe impl Send for Topology {}
 // SAFETY: as above.
 unsafe impl Sync for Topology {}
 
-/// Calls that are given the topology alone.
+/// Makes a call whose only input is the topology.
 macro_rules! of_topology {
     ($topology:expr, $arguments:ident) => {{
         let raw = $topology.raw.as_ptr();
@@ -38,12 +38,12 @@ macro_rules! of_topology {
 }
 
 impl PjrtPlugin {
-    /// Returns the topology of these bytes, which [`Topology::serialize`] has given, also in
-    /// another process.
+    /// Returns the topology in bytes from [`Topology::serialize`], which may have run in another
+    /// process.
     ///
     /// # Errors
-    /// As the plug-in's, such as that they are of another platform; [`PjrtError::Missing`] before
-    /// 0.75.
+    /// The plug-in's errors, for example if the bytes are of another platform;
+    /// [`PjrtError::Missing`] before 0.75.
     pub fn deserialize_topology(&self, serialized: &[u8]) -> Result<Topology, PjrtError> {
         // SAFETY: the name and its length in bytes are valid for the call.
         let made = unsafe {
@@ -78,36 +78,36 @@ impl Topology {
         self.raw.as_ptr()
     }
 
-    /// Returns the name of the platform as the plug-in gives it.
+    /// Returns the platform's name from the plug-in.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn platform_name(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_PlatformName";
         let found = of_topology!(self, PJRT_TopologyDescription_PlatformName_Args)?;
-        // SAFETY: the plug-in declares this length in bytes; they are the topology's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the topology.
         unsafe { text(CALL, "its text", found.platform_name, found.platform_name_size) }
     }
 
-    /// Returns the platform's version, in the plug-in's words.
+    /// Returns the platform's version, as text from the plug-in.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn platform_version(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_PlatformVersion";
         let found = of_topology!(self, PJRT_TopologyDescription_PlatformVersion_Args)?;
-        // SAFETY: the plug-in declares this length in bytes; they are the topology's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the topology.
         unsafe { text(CALL, "its text", found.platform_version, found.platform_version_size) }
     }
 
     /// Returns its devices.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn devices(&self) -> Result<Vec<DeviceDescription<'_>>, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_GetDeviceDescriptions";
         let found = of_topology!(self, PJRT_TopologyDescription_GetDeviceDescriptions_Args)?;
-        // SAFETY: the plug-in declares this number of entries; they are the topology's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the topology.
         let found = unsafe { handles(CALL, found.descriptions, found.num_descriptions) }?;
         // SAFETY: they live as long as the topology, which is borrowed.
         Ok(found
@@ -116,21 +116,21 @@ impl Topology {
             .collect())
     }
 
-    /// Attributes of the vendor by name.
+    /// Returns the vendor's attributes by name.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn attributes(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_Attributes";
         let found = of_topology!(self, PJRT_TopologyDescription_Attributes_Args)?;
-        // SAFETY: the plug-in declares this number of entries; they are the topology's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the topology.
         unsafe { attributes(CALL, found.attributes, found.num_attributes) }
     }
 
-    /// Returns its bytes, for [`PjrtPlugin::deserialize_topology`].
+    /// Returns the topology as bytes, for [`PjrtPlugin::deserialize_topology`].
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn serialize(&self) -> Result<Vec<u8>, PjrtError> {
         const CALL: &str = "PJRT_TopologyDescription_Serialize";
         let found = of_topology!(self, PJRT_TopologyDescription_Serialize_Args)?;
@@ -140,10 +140,10 @@ impl Topology {
         unsafe { owned_bytes(CALL, "a topology", bytes, owner, deleter) }
     }
 
-    /// Returns a number that is the same for topologies that are.
+    /// Returns a number that is equal for equal topologies.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.101.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.101.
     pub fn fingerprint(&self) -> Result<u64, PjrtError> {
         Ok(of_topology!(self, PJRT_TopologyDescription_Fingerprint_Args)?.fingerprint)
     }
@@ -152,7 +152,7 @@ impl Topology {
 impl Drop for Topology {
     fn drop(&mut self) {
         if let Origin::Plugin(_) = &self.origin {
-            // An error changes nothing.
+            // An error has no consequence.
             let _ = of_topology!(self, PJRT_TopologyDescription_Destroy_Args);
         }
     }

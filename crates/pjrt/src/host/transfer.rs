@@ -1,4 +1,4 @@
-//! A copy that is on its way, and the memory of the host that takes part in it.
+//! A copy in progress, and the host memory that takes part in it.
 
 use std::{mem::ManuallyDrop, sync::Arc};
 
@@ -11,27 +11,27 @@ use crate::PjrtError;
 /// The other end of a copy; held, so that it is not destroyed before the copy is done.
 #[derive(Debug)]
 pub(super) enum Endpoint {
-    /// An array that is read.
+    /// An array that is being read.
     Buffer {
-        /// It.
+        /// The handle of the array.
         _handle: Arc<BufferHandle>,
     },
-    /// An array that comes in pieces.
+    /// An array that is sent in pieces.
     Manager {
         /// The transfer manager that receives the pieces.
         _handle: Arc<ManagerHandle>,
     },
 }
 
-/// A copy between memory of the host and a device, which is on its way.
+/// A copy in progress between host memory and a device.
 ///
-/// It has the memory until it is done. One that is dropped before keeps it for as long as the
-/// plug-in may use it.
+/// It owns the memory until the copy is done. If it is dropped before, the memory is kept as long
+/// as the plug-in may use it.
 #[derive(Debug)]
 #[must_use = "the memory comes back from `wait`"]
 pub struct Transfer {
     event: Option<Event>,
-    /// Taken once: by `wait`, or when it is dropped.
+    /// Taken once: by `wait`, or on drop.
     held: ManuallyDrop<(HostMemory, Endpoint)>,
 }
 
@@ -43,23 +43,23 @@ impl Transfer {
     /// Returns true if the transfer is done, or has failed.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn is_done(&self) -> Result<bool, PjrtError> {
         self.event.as_ref().map_or(Ok(true), Event::is_ready)
     }
 
-    /// Waits until it is done, and gives the memory back.
+    /// Waits until the copy is done, and returns the memory.
     ///
     /// # Errors
     /// [`PjrtError::Status`] if it failed.
     pub fn wait(self) -> Result<HostMemory, PjrtError> {
         if let Some(event) = &self.event {
-            // Where this fails the transfer is dropped as one that may still be going on.
+            // If this fails, the transfer is dropped like one that may still be in progress.
             event.wait()?;
         }
         let mut done = ManuallyDrop::new(self);
         drop(done.event.take());
-        // SAFETY: `done` is never dropped, so that this takes it the only time.
+        // SAFETY: `done` is never dropped, so this is the only time that the value is taken.
         let (memory, _) = unsafe { ManuallyDrop::take(&mut done.held) };
         Ok(memory)
     }
@@ -67,7 +67,8 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        // SAFETY: `wait` takes it only of transfers that are not dropped, and this runs once.
+        // SAFETY: `wait` takes the value only from transfers that are not dropped, and this runs
+        // once.
         let held = unsafe { ManuallyDrop::take(&mut self.held) };
         let Some(event) = self.event.take() else { return };
         if matches!(event.is_ready(), Ok(true)) {
@@ -75,7 +76,7 @@ impl Drop for Transfer {
         }
         match DropOnHostThread::new(held) {
             Ok(held) => event.keep(held),
-            // Without a thread to drop it on it is kept for good.
+            // If there is no thread to drop it on, it is leaked.
             Err(held) => std::mem::forget(held),
         }
     }

@@ -1,18 +1,18 @@
-//! Patterns of the code that compilers for 64-bit Arm generate where a function table is filled in.
+//! Patterns of the code that compilers for 64-bit Arm generate to fill a function table.
 //!
-//! A constant goes into a register before it is stored, and the version, two numbers in eight
-//! bytes, is often taken from the data. So the instructions around a store of a register and zero
-//! at byte 16 of something (`stp x9, xzr, [x8, #16]`) are followed one by one, and what is stored
-//! at bytes 0, 16 and 32 of it is noted.
+//! A constant is loaded into a register before it is stored, and the version, two numbers in eight
+//! bytes, is often read from the data. So the scan follows the instructions around a store of a
+//! register and zero at byte 16 of a base (`stp x9, xzr, [x8, #16]`), and records the values that
+//! are stored at bytes 0, 16 and 32 of this base.
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
-/// Number of instructions that are followed before and behind that store.
+/// The number of instructions that are followed before and after this store.
 const NEAR: usize = 32;
-/// Overlap of neighbouring windows of code, in bytes.
+/// The overlap of neighbouring windows of code, in bytes.
 pub(super) const OVERLAP: usize = 2 * NEAR * 4;
 
-/// `stp x?, xzr, [x?, #16]`, and what of it is the same in all of them.
+/// The bits that all forms of `stp x?, xzr, [x?, #16]` have in common.
 const ANCHOR: u32 = 0xa901_7c00;
 const ANCHOR_MASK: u32 = 0xffff_fc00;
 
@@ -37,15 +37,15 @@ pub(super) fn scan(address: u64, code: &[u8], found: &mut impl FnMut(Recognised)
     }
 }
 
-/// Known content of a register.
+/// The known content of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Number(u64),
-    /// The eight bytes at that address.
+    /// The eight bytes at this address.
     At(u64),
 }
 
-/// The instructions so far: what registers hold, and what the table got.
+/// The state after the instructions so far: the content of registers and of the table.
 struct Steps {
     table: usize,
     general: [Option<Content>; 32],
@@ -75,7 +75,7 @@ const fn offset(word: u32) -> u64 {
     ((word >> 10 & 0xfff) * 8) as u64
 }
 
-/// Returns a distance: 19 bits from bit 5 on, with their sign.
+/// Returns a signed distance, of 19 bits starting at bit 5.
 const fn distance(word: u32) -> i64 {
     ((word << 8).cast_signed() >> 13) as i64
 }
@@ -93,20 +93,20 @@ impl Steps {
         }
     }
 
-    /// Follows one instruction.
+    /// Processes one instruction.
     fn take(&mut self, word: u32, address: u64) {
         match word {
-            // movz: a constant of 16 bits, moved left.
+            // movz: a constant of 16 bits, shifted left.
             _ if word & 0x7f80_0000 == 0x5280_0000 => {
                 self.set(word, Some(Content::Number(Self::part(word))));
             }
-            // movk: 16 bits of a constant that is there.
+            // movk: replaces 16 bits of the present constant.
             _ if word & 0x7f80_0000 == 0x7280_0000 => {
                 let shift = 16 * (word >> 21 & 3);
                 let kept = self.number(first(word)).map(|number| number & !(0xffff << shift));
                 self.set(word, kept.map(|kept| Content::Number(kept | Self::part(word))));
             }
-            // adrp, adr: an address by its distance, in pages or bytes.
+            // adrp, adr: an address relative to the instruction, in pages or bytes.
             _ if word & 0x1f00_0000 == 0x1000_0000 => {
                 let distance = distance(word) << 2 | i64::from(word >> 29 & 3);
                 let (start, distance) = match word >> 31 {
@@ -121,8 +121,8 @@ impl Steps {
                 let sum = self.number(base(word)).map(|number| number.wrapping_add(added));
                 self.set(word, sum.map(Content::Number));
             }
-            // ldr of eight bytes, by register and offset or by distance; the floating one has bit
-            // 26.
+            // ldr of eight bytes, by register and offset or by distance; bit 26 is set for
+            // floating-point registers.
             _ if word & 0xfbc0_0000 == 0xf940_0000 => {
                 let start = self.number(base(word));
                 let content = start.map(|start| Content::At(start.wrapping_add(offset(word))));
@@ -134,12 +134,12 @@ impl Steps {
             }
             _ if word & 0xfbc0_0000 == 0xf900_0000 => self.stored(word),
             _ if word & 0xffc0_0000 == 0xa900_0000 => self.stored_pair(word),
-            // Whatever else it is: what it writes, it mostly writes there.
+            // Any other instruction most often writes the register in these bits.
             _ => self.set(word, None),
         }
     }
 
-    /// Returns the constant of `movz` and `movk`, where it goes.
+    /// Returns the shifted constant of `movz` and `movk`.
     fn part(word: u32) -> u64 {
         u64::from(word >> 5 & 0xffff) << (16 * (word >> 21 & 3))
     }
@@ -164,7 +164,7 @@ impl Steps {
         }
     }
 
-    /// Content of a register as a store writes it; register 31 stands for zero.
+    /// Returns the content of a register as a store writes it; register 31 means zero.
     fn content(&self, register: usize) -> Option<Content> {
         if register == 31 { Some(Content::Number(0)) } else { *self.general.get(register)? }
     }
@@ -179,7 +179,7 @@ impl Steps {
     }
 
     fn stored_pair(&mut self, word: u32) {
-        // Seven bits with their sign; what lies before the table is no business of this.
+        // A signed offset of seven bits; negative ones are before the table, and are ignored.
         let Ok(offset) = u64::try_from(((word << 10).cast_signed() >> 25) * 8) else { return };
         if base(word) == self.table {
             self.note(offset, self.content(first(word)));
@@ -196,7 +196,7 @@ impl Steps {
         }
     }
 
-    /// Returns the version in the stores that were followed, if they fill in a function table.
+    /// Returns the version in the processed stores, if they fill a function table.
     fn version(&self) -> Option<Recognised> {
         let Some(Content::Number(size)) = self.size else { return None };
         let struct_size = table_size(size)?;

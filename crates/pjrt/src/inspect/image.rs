@@ -1,4 +1,4 @@
-//! The segments of an ELF file of 64 bits: where code and data lie, and what stands at an address.
+//! The segments of a 64-bit ELF file: the positions of code and data, and the bytes at an address.
 
 use std::{
     fs::File,
@@ -12,19 +12,20 @@ use object::{
     read::elf::{FileHeader, ProgramHeader},
 };
 
-/// Bytes that are read at a time; a multiple of every alignment within a segment.
+/// The number of bytes that are read at a time; a multiple of every alignment within a segment.
 const WINDOW: usize = 1 << 20;
-/// Most bytes that are read of a file; the largest plug-in that was seen has an eighth of it.
+/// The maximum number of bytes that are read of a file; eight times the size of the largest known
+/// plug-in.
 const MOST: u64 = 4 << 30;
 
-/// A stretch of the file that is loaded.
+/// A part of the file that is loaded into memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
-    /// Address in memory.
+    /// The address in memory.
     address: u64,
-    /// Offset in the file, in bytes.
+    /// The offset in the file, in bytes.
     offset: u64,
-    /// Size within the file, in bytes.
+    /// The size in the file, in bytes.
     bytes: u64,
     flags: ProgramFlags,
 }
@@ -39,14 +40,14 @@ impl Segment {
         self.has(PF_X)
     }
 
-    /// Returns true if the segment is writable, as a table of addresses is when the library is
+    /// Returns true if the segment is writable, like a table of addresses while the library is
     /// loaded.
     pub(super) fn is_data(&self) -> bool {
         self.has(PF_W) && !self.is_code()
     }
 }
 
-/// A file, and where its segments are.
+/// A file, with its segments.
 #[derive(Debug)]
 pub(super) struct Image {
     file: File,
@@ -54,7 +55,7 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// Reads the headers; there are no segments where the file is no whole ELF file of 64 bits.
+    /// Reads the headers; there are no segments if the file is not a complete 64-bit ELF file.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let segments = segments(&file).unwrap_or_default();
@@ -65,8 +66,8 @@ impl Image {
         &self.segments
     }
 
-    /// Hands a segment to `look`, a window at a time, with the address of each window. Windows
-    /// overlap by `overlap` bytes, a multiple of 8, and begin at multiples of 8 where the segment
+    /// Passes a segment to `look`, one window at a time, with the address of each window. Windows
+    /// overlap by `overlap` bytes, a multiple of 8, and begin at multiples of 8 if the segment
     /// does.
     pub(super) fn windows(
         &self,
@@ -90,7 +91,7 @@ impl Image {
         }
     }
 
-    /// Returns the eight bytes at an address, as a number; `None` where there are none in the file.
+    /// Returns the eight bytes at an address as a number; `None` if the file does not contain them.
     pub(super) fn word_at(&self, address: u64) -> Option<u64> {
         let place = |segment: &Segment| {
             let within = address.checked_sub(segment.address)?;

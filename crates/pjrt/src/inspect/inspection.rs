@@ -1,4 +1,4 @@
-//! The inspection of a library file, without loading it.
+//! Inspects the file of a library, without loading it.
 
 use std::path::Path;
 
@@ -8,30 +8,30 @@ use serdes_library_file::elf;
 use super::{recognised::VersionInFile, version};
 use crate::{PluginVersion, SizeRule, error::PjrtError};
 
-/// The function by which a plug-in hands out its table.
+/// The function through which a plug-in returns its table.
 pub(crate) const ENTRY: &str = "GetPjrtApi";
 
-/// Facts about a shared library, from its file alone.
+/// Facts about a shared library, from its file only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// Facts from its ELF tables.
     pub elf: elf::Inspection,
-    /// The version that it puts into its table, where that could be read: a hint, because it is
-    /// recognised by a pattern. `None` where no pattern is there, where there are several versions,
-    /// or the file is neither for x86-64 nor for 64-bit Arm.
+    /// The version that the plug-in stores in its table, if the file shows it. It is a hint,
+    /// because it is recognised by a pattern. `None` if no pattern matches, if there are several
+    /// versions, or if the file is neither for x86-64 nor for 64-bit Arm.
     pub version: Option<VersionInFile>,
 }
 
 impl Inspection {
-    /// Returns true if it exports the function `GetPjrtApi`.
+    /// Returns true if the library exports the function `GetPjrtApi`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         self.elf.exports.iter().any(|name| name == ENTRY)
     }
 
-    /// Returns the minor from which on the plug-in takes the arguments of frameworks, where it says
-    /// so by the name of a symbol, as plug-ins of this project's SDK do. One that does not say it
-    /// demands its own sizes, as upstream's do, as far as its file tells.
+    /// Returns the oldest minor of frameworks whose arguments the plug-in accepts, if it declares
+    /// it by the name of a symbol, as plug-ins of this project's SDK do. As far as the file shows,
+    /// any other plug-in requires its own sizes, as upstream's do.
     #[must_use]
     pub fn oldest_framework(&self) -> Option<Minor> {
         let mut symbols = self.elf.exports.iter();
@@ -40,9 +40,9 @@ impl Inspection {
         number.parse().ok().filter(|_| all_digits).map(Minor::new)
     }
 
-    /// Returns the plug-in's version as [`Framework::fit`](crate::Framework::fit) takes it; `None`
-    /// where the file shows no version that plug-ins have. Facts that only a loaded plug-in shows,
-    /// such as its missing functions, are assumed to be those that its version should have.
+    /// Returns the plug-in's version, for [`Framework::fit`](crate::Framework::fit); `None` if the
+    /// file shows no valid version. Facts that only a loaded plug-in shows, such as its missing
+    /// functions, are assumed to be those that its version should have.
     #[must_use]
     pub fn plugin_version(&self) -> Option<PluginVersion> {
         let version = self.version.filter(VersionInFile::is_consistent)?;
@@ -51,10 +51,10 @@ impl Inspection {
     }
 }
 
-/// Reads the file at `path`. The version is looked for in plug-ins alone.
+/// Inspects the file at `path`. The version is searched only in plug-ins.
 ///
 /// # Errors
-/// [`PjrtError::NotLoadable`] if it cannot be read, is no ELF file, or is damaged.
+/// [`PjrtError::NotLoadable`] if it cannot be read, is not an ELF file, or is damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, PjrtError> {
     let path = path.as_ref();
     let elf = elf::inspect(path).map_err(PjrtError::of_elf)?;

@@ -1,6 +1,6 @@
 //! Facts about a plug-in from its file, read without loading it.
 //!
-//! This folder must never run anything of the file.
+//! The module never runs code of the file.
 
 mod aarch64;
 mod image;

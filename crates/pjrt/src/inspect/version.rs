@@ -1,11 +1,10 @@
-//! The version of a plug-in out of its file.
+//! Finds the version of a plug-in in its file.
 //!
-//! A plug-in's table begins with its size, then an address, 24 (the size of the version), an
-//! address, and major and minor number. How it comes to be differs: old plug-ins have it in their
-//! data as it is; newer ones put it together when `GetPjrtApi` is called first, and then the
-//! numbers stand in the code as constants, or in the data from where the code takes them. Each way
-//! is recognised by a pattern of its own; in all plug-ins that were looked at it stands where the
-//! table is made, and nowhere else.
+//! A plug-in's table begins with its size, an address, 24 (the size of the version), an address,
+//! and major and minor number. Old plug-ins have the table in their data; newer ones fill it in the
+//! first call of `GetPjrtApi`, and then the numbers are constants in the code, or are loaded from
+//! the data. Each form is recognised by its own pattern; in all examined plug-ins it occurs only
+//! where the table is filled.
 
 use std::{collections::BTreeSet, io, path::Path};
 
@@ -16,7 +15,7 @@ use super::{
     x86_64,
 };
 
-/// Most places that are looked at more closely: a real plug-in has one or two.
+/// The maximum number of candidates that are examined: a real plug-in has one or two.
 const MOST_PLACES: usize = 4096;
 
 /// Returns the version of the plug-in at `path`, if exactly one is recognised.
@@ -59,7 +58,7 @@ fn resolve(found: Recognised, image: &Image) -> Option<VersionInFile> {
     }
 }
 
-/// The head of a table, in words of eight bytes.
+/// The length of a table's head, in words of eight bytes.
 const HEAD: usize = 5;
 const DATA_OVERLAP: usize = HEAD * 8;
 

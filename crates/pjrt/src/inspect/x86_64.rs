@@ -1,23 +1,22 @@
-//! Patterns of the code that compilers for x86-64 generate where a function table is filled in.
+//! Patterns of the code that compilers for x86-64 generate to fill a function table.
 //!
 //! The table's size is stored as a constant at its beginning. In plug-ins of upstream's code 24 is
 //! stored at byte 16, then major and minor number as one constant of eight bytes. In others these
-//! eight bytes are taken from the data, by their distance to the instruction, and stored at byte
-//! 32.
+//! eight bytes are loaded from the data, relative to the instruction, and stored at byte 32.
 
 use super::recognised::{Recognised, VersionInFile, minor, table_size};
 
-/// Greatest distance, in bytes, from the end of the store of the table's size to the store of the
-/// version's size.
+/// The maximum distance, in bytes, from the end of the store of the table's size to the store of
+/// the version's size.
 const BEFORE: usize = 64;
-/// Greatest distance, in bytes, from that store to the constant of the version.
+/// The maximum distance, in bytes, from that store to the constant of the version.
 const BEHIND: usize = 96;
-/// Greatest distance, in bytes, between the store of the table's size and the load and store of its
-/// version.
+/// The maximum distance, in bytes, between the store of the table's size and the load and store of
+/// its version.
 const NEAR: usize = 48;
-/// The longest instruction that is looked for.
+/// The length of the longest instruction in the patterns, in bytes.
 const INSTRUCTION: usize = 10;
-/// Overlap of neighbouring windows of code, in bytes.
+/// The overlap of neighbouring windows of code, in bytes.
 pub(super) const OVERLAP: usize = (BEFORE + BEHIND + 2 * INSTRUCTION).next_multiple_of(8);
 
 /// The opcode of `mov qword [register + …], constant`.
@@ -60,12 +59,11 @@ fn is_wide(prefix: u8) -> bool {
     matches!(prefix, 0x48 | 0x49)
 }
 
-/// Returns the number that the last `mov qword [register], number` stores that can be a table's
-/// size.
+/// Returns the number in the last `mov qword [register], number` that can be a table's size.
 fn last_size(code: &[u8]) -> Option<usize> {
     (0..code.len()).rev().find_map(|at| {
         let operand = match code.get(at..)? {
-            // A base pointer has no form without a displacement.
+            // An address in the base pointer is always encoded with a displacement.
             [prefix, STORE_CONSTANT, 0x45, 0, operand @ ..] if is_wide(*prefix) => operand,
             [prefix, STORE_CONSTANT, 0..=3 | 6 | 7, operand @ ..] if is_wide(*prefix) => operand,
             _ => return None,
@@ -83,11 +81,11 @@ fn first_version(code: &[u8]) -> Option<serdes_abi::pjrt::Minor> {
     })
 }
 
-/// Returns the address from which eight bytes are taken that are stored at byte 32 of what `base`
-/// points to: `mov other, [rip + distance]`, then `mov [base + 32], other`.
+/// Returns the address of the eight bytes that are loaded and stored at byte 32 of `base`:
+/// `mov other, [rip + distance]`, then `mov [base + 32], other`.
 fn loaded_version(address: u64, code: &[u8], base: u8) -> Option<u64> {
     (0..code.len()).find_map(|at| {
-        // The register that is loaded stands in bits 3 to 5.
+        // Bits 3 to 5 hold the register that is loaded.
         let [0x48, 0x8b, operand, rest @ ..] = code.get(at..)? else { return None };
         let distance = i32::from_le_bytes(*rest.first_chunk()?);
         let register = operand & 0x38;

@@ -1,4 +1,4 @@
-//! Asking a plug-in, step by step.
+//! Queries a plug-in, step by step.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serdes_abi::pjrt::Minor;
 use super::{plugin_report::PluginReport, size_rule::size_rule, slots::Slots};
 use crate::{Client, Extension, PjrtError, PjrtPlugin, PluginVersion, SizeRule, Value};
 
-/// A plug-in that is asked what it is: first its table, then its client. Each of the two may end
-/// the process, so that what is known is to be kept before the next.
+/// A plug-in that is queried for a report: first its table, then its client. Each step may end the
+/// process, so the caller should keep the results so far before the next.
 #[derive(Debug)]
 pub struct Examination {
-    /// `None` if it was refused.
+    /// `None` if the plug-in was refused.
     plugin: Option<PjrtPlugin>,
     report: PluginReport,
 }
@@ -21,7 +21,7 @@ impl Examination {
     ///
     /// # Errors
     /// [`PjrtError::NotLoadable`], [`PjrtError::NotAPlugin`] and [`PjrtError::UnsupportedTarget`]
-    /// for what cannot be loaded here. Everything else that is wrong with it is in the report.
+    /// for a file that cannot be loaded here. All other problems are in the report.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, PjrtError> {
         // A plug-in may change the working directory.
         let path = std::path::absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
@@ -50,12 +50,12 @@ impl Examination {
         &self.report
     }
 
-    /// Creates a client with these options and asks what it drives. A client that the plug-in does
-    /// not give is a warning, since there may be no device here; it is the plug-in's first error,
-    /// in its words. Nothing is done with a plug-in that is refused.
+    /// Creates a client with these options and queries its devices. If the plug-in creates no
+    /// client, this is a warning with the plug-in's first error, since there may be no device here.
+    /// Does nothing with a plug-in that was refused.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for options that plug-ins end the process on.
+    /// [`PjrtError::InvalidArgument`] for options on which plug-ins end the process.
     pub fn ask_client(&mut self, options: &[(String, Value)]) -> Result<(), PjrtError> {
         let Some(plugin) = self.plugin.as_ref().filter(|_| self.report.accepted()) else {
             return Ok(());
@@ -76,8 +76,8 @@ impl Examination {
         Ok(())
     }
 
-    /// Returns the final report after the examination timed out or its process ended; `why` says
-    /// which.
+    /// Returns the final report after the examination timed out or its process ended; `why` is the
+    /// reason.
     #[must_use]
     pub fn given_up(report: &PluginReport, why: impl ToString) -> PluginReport {
         let mut report = report.clone();
@@ -86,7 +86,7 @@ impl Examination {
     }
 }
 
-/// Returns the version of a plug-in that was refused for it.
+/// Returns the version of a plug-in that was refused because of it.
 fn version_of(error: &PjrtError) -> Option<Minor> {
     match error {
         PjrtError::TooOld { minor } => Some(*minor),
@@ -94,7 +94,7 @@ fn version_of(error: &PjrtError) -> Option<Minor> {
     }
 }
 
-/// Reports the plug-in's table and its attributes.
+/// Adds the plug-in's table and its attributes to the report.
 fn read_table(path: &Path, plugin: &PjrtPlugin, report: &mut PluginReport) {
     report.struct_size = Some(plugin.struct_size());
     report.extensions = plugin.extensions().iter().map(name).collect();
@@ -105,7 +105,7 @@ fn read_table(path: &Path, plugin: &PjrtPlugin, report: &mut PluginReport) {
         Ok(slots) => {
             report.missing_required = slots.missing_required();
             report.missing_optional = slots.missing_optional();
-            // What the plug-in says of older sizes stands, unless it takes none but its own.
+            // The plug-in's declaration about older sizes counts, unless it accepts only its own.
             if size_rule(&slots) == SizeRule::Equal {
                 version = version.with_size_rule(SizeRule::Equal);
             }
@@ -132,7 +132,7 @@ fn name(extension: &Extension) -> String {
     extension.name.map_or_else(|| extension.number.to_string(), str::to_owned)
 }
 
-/// Reports the client and its devices.
+/// Adds the client and its devices to the report.
 fn describe(client: &Client, report: &mut PluginReport) -> Result<(), PjrtError> {
     report.platform = Some(client.platform_name().to_owned());
     report.platform_version = Some(client.platform_version().to_owned());

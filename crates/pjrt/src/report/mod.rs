@@ -1,7 +1,7 @@
 //! Reports on plug-ins that are loaded and queried: table, attributes, devices.
 //!
-//! A plug-in may end the process at any step, so that what is known is handed over step by step.
-//! This folder must never know of arrays, nor whether a framework fits.
+//! A plug-in may end the process at any step, so the results are passed on step by step. The module
+//! does not depend on arrays or on the fit of frameworks.
 
 mod examination;
 mod plugin_report;

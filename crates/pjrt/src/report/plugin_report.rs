@@ -2,37 +2,37 @@
 
 use crate::{PluginVersion, Value};
 
-/// Answers of a loaded plug-in; those that it was not asked for yet are `None` or empty.
+/// The facts about a loaded plug-in; those that have not been queried yet are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PluginReport {
-    /// Its version, and what decides whether a framework fits.
+    /// The version, and the other facts that decide if a framework fits.
     pub version: Option<PluginVersion>,
-    /// Size that it declares for its table, in bytes.
+    /// The size that the plug-in declares for its table, in bytes.
     pub struct_size: Option<usize>,
-    /// Its extensions, in the order of its chain: their names, or numbers where they have none.
+    /// The extensions, in the order of the chain: their names, or numbers without a name.
     pub extensions: Vec<String>,
-    /// Attributes of the plug-in.
+    /// The attributes of the plug-in.
     pub attributes: Vec<(String, Value)>,
-    /// Name of the platform as the plug-in gives it.
+    /// The platform's name from the plug-in.
     pub platform: Option<String>,
-    /// The platform's version, in its words.
+    /// The platform's version, as text from the plug-in.
     pub platform_version: Option<String>,
-    /// Number of devices of its client; 0 if it created no client.
+    /// The number of devices of its client; 0 if it created no client.
     pub devices: Option<usize>,
-    /// Number of devices that this process can use.
+    /// The number of devices that this process can use.
     pub addressable_devices: Option<usize>,
     /// The kinds of memory of its first device.
     pub memories: Vec<String>,
-    /// Functions that no host can do without and that it does not have.
+    /// Missing functions that every host needs.
     pub missing_required: Vec<&'static str>,
-    /// Other functions that tables of its version have and its own has not.
+    /// Other missing functions that tables of this version have.
     pub missing_optional: Vec<&'static str>,
-    /// Functions that are there and not implemented, of those that it was asked.
+    /// Queried functions that exist but are not implemented.
     pub unimplemented: Vec<&'static str>,
-    /// Why it is refused.
+    /// The reasons for which the plug-in is refused.
     pub reasons: Vec<String>,
-    /// Oddities, and steps that failed.
+    /// Irregularities, and steps that failed.
     pub warnings: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ impl PluginReport {
         self.warnings.push(warning.to_string());
     }
 
-    /// A function that is not implemented, and what that means.
+    /// Records a function that is not implemented, and the consequence.
     pub(super) fn lacks(&mut self, function: &'static str, meaning: &str) {
         self.unimplemented.push(function);
         self.warn(format_args!("{function} is not implemented: it {meaning}"));
         self.version = self.version.take().map(|version| version.without([function]));
     }
 
-    /// It gave no client.
+    /// Records that the plug-in created no client.
     pub(super) fn without_client(&mut self, warning: impl ToString) {
         self.devices = Some(0);
         self.addressable_devices = Some(0);

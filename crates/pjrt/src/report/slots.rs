@@ -1,5 +1,5 @@
-//! The table of a plug-in as it lies in memory: every function by its name, also those that the
-//! host never calls, and calls with whatever size of arguments.
+//! The table of a plug-in in memory: every function by name, including those that the host never
+//! calls, and calls with arguments of any size.
 
 use std::{ffi::c_void, path::Path};
 
@@ -11,13 +11,13 @@ use crate::{PjrtError, PjrtPlugin, host::border};
 #[cfg(feature = "conformance")]
 mod checked_calls;
 
-/// A function of the table: it takes one struct, and answers an error or NULL.
+/// A function of the table: it takes one struct, and returns an error or NULL.
 type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
 /// Functions without a result, which cannot refuse a size.
 const WITHOUT_ANSWER: [&str; 2] = ["PJRT_Error_Destroy", "PJRT_Error_Message"];
 
-/// Without these no host can work: nothing could be waited for, no error read, no array moved.
+/// The functions that every host needs to wait for events, read errors and move arrays.
 const REQUIRED: [&str; 14] = [
     "PJRT_Error_Destroy",
     "PJRT_Error_Message",
@@ -40,35 +40,36 @@ const REQUIRED: [&str; 14] = [
 pub(crate) struct Slots {
     plugin: PjrtPlugin,
     address: *const u8,
-    /// Number of readable bytes.
+    /// The number of readable bytes.
     readable: usize,
 }
 
-// SAFETY: the table is memory of a library that is never unloaded, and is not written to after
+// SAFETY: the table is memory of a library that is never unloaded, and is not written after
 // `GetPjrtApi` has returned.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
 
-/// A function's arguments as bytes, zero but for what is put there.
+/// The arguments of a call as bytes, which are zero unless set.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     words: Vec<u64>,
 }
 
 impl CallRecord {
-    /// Room for arguments of `bytes` bytes, and for the fields that a newer plug-in may read behind
-    /// them.
+    /// Creates a record for arguments of `bytes` bytes, with space for the fields that a newer
+    /// plug-in may read after them.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { words: vec![0; (bytes + PADDING).div_ceil(size_of::<u64>())] }
     }
 }
 
 impl Slots {
-    /// Returns the table of the plug-in that was loaded from `path`, by asking for it once more.
+    /// Returns the table of the plug-in that was loaded from `path`, by calling its `GetPjrtApi`
+    /// again.
     ///
     /// # Errors
-    /// As [`PjrtPlugin::load`]; [`PjrtError::BadTable`] where it is NULL now.
+    /// As [`PjrtPlugin::load`]; [`PjrtError::BadTable`] if it is NULL now.
     pub(crate) fn of(path: &Path, plugin: &PjrtPlugin) -> Result<Self, PjrtError> {
         let address = border::open(path)?;
         if address.is_null() || !address.addr().is_multiple_of(align_of::<usize>()) {
@@ -91,18 +92,18 @@ impl Slots {
         self.plugin.minor()
     }
 
-    /// Returns the function of that name, if the table has it.
+    /// Returns the function `name`, if the table has it.
     fn function(&self, name: &str) -> Option<RawFunction> {
         let offset = pjrt::function(name)?.offset(self.minor())?;
         if offset + size_of::<usize>() > self.readable {
             return None;
         }
-        // SAFETY: the slot ends inside the table, whose slots are aligned as it is; it is NULL or a
-        // function of this type, and NULL is `None`.
+        // SAFETY: the slot ends inside the table, whose slots are aligned like the table; it is
+        // NULL or a function of this type, and NULL is `None`.
         unsafe { self.address.add(offset).cast::<Option<RawFunction>>().read() }
     }
 
-    /// Returns the functions that the table has and that answer, by name, with the size of their
+    /// Returns the functions of the table that have a result, by name, with the size of their
     /// arguments.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, usize)> {
         let there = pjrt::functions().iter().filter(|found| self.function(found.name).is_some());
@@ -112,19 +113,19 @@ impl Slots {
         })
     }
 
-    /// Returns the functions that tables of its version have and this one has not.
+    /// Returns the functions that tables of this version have and this one does not.
     fn missing(&self) -> impl Iterator<Item = &'static str> {
         let of_its_day =
             pjrt::functions().iter().filter(|found| found.offset(self.minor()).is_some());
         of_its_day.map(|found| found.name).filter(|name| self.function(name).is_none())
     }
 
-    /// Missing functions that every host needs.
+    /// Returns the missing functions that every host needs.
     pub(crate) fn missing_required(&self) -> Vec<&'static str> {
         self.missing().filter(|name| REQUIRED.contains(name)).collect()
     }
 
-    /// Returns the others.
+    /// Returns the other missing functions.
     pub(crate) fn missing_optional(&self) -> Vec<&'static str> {
         self.missing().filter(|name| !REQUIRED.contains(name)).collect()
     }
@@ -135,8 +136,8 @@ impl Slots {
     /// The plug-in's; [`PjrtError::Missing`] if it does not have the function.
     ///
     /// # Safety
-    /// The arguments are what the C API demands of the call, or the declared size is one that every
-    /// plug-in refuses before it looks at them.
+    /// The arguments are as the C API requires for the call, or the declared size is one that every
+    /// plug-in refuses before it reads them.
     pub(crate) unsafe fn call(
         &self,
         name: &'static &'static str,
@@ -150,7 +151,7 @@ impl Slots {
         let error = {
             let _call = enter(name);
             let address: *mut c_void = arguments.words.as_mut_ptr().cast();
-            // SAFETY: every struct of arguments begins with its size, and the record has room for
+            // SAFETY: every struct of arguments begins with its size, and the record has space for
             // it; the rest is the caller's promise.
             unsafe {
                 address.cast::<usize>().write(struct_size);

@@ -11,29 +11,29 @@ use super::{
     steps::{NEEDS, STRUCTS, Step, TOLERATED},
 };
 
-/// Why a framework and a plug-in do not fit.
+/// The rule because of which a framework and a plug-in do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SkewRule {
-    /// The framework demands the very minor that it was built with.
+    /// The framework requires exactly the minor that it was built with.
     MinorsDiffer,
     /// The plug-in is older than the framework's minimum.
     PluginTooOld,
-    /// The plug-in is of a time in which functions moved to other slots.
+    /// The plug-in is from a time in which functions moved to other slots.
     SlotsMoved,
-    /// The framework declares a struct shorter than the plug-in demands.
+    /// The framework declares a struct shorter than the plug-in requires.
     StructTooShort,
-    /// The plug-in demands exactly its own size, and the framework declares another.
+    /// The plug-in requires exactly its own size, and the framework declares another.
     StructSizeDiffers,
     /// The framework needs a function that the plug-in does not have.
     FunctionMissing,
-    /// There is no version of StableHLO that the framework writes and the plug-in reads.
+    /// No version of StableHLO is written by the framework and read by the plug-in.
     StableHlo,
-    /// A version is newer than the table of layouts, so that it was taken for the newest of it.
+    /// A version is newer than the tables of layouts, so the newest known layout was used.
     UnknownMinor,
 }
 
 impl SkewRule {
-    /// Returns its name for programs: `minors_differ`, `struct_too_short` and so on.
+    /// Returns the name for programs: `minors_differ`, `struct_too_short` and so on.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl SkewRule {
     }
 }
 
-/// One thing in which they do not fit.
+/// One incompatibility of a framework and a plug-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     rule: SkewRule,
@@ -58,19 +58,19 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// Returns the rule that it breaks.
+    /// Returns the rule that is broken.
     #[must_use]
     pub fn rule(&self) -> SkewRule {
         self.rule
     }
 
-    /// Returns the step of the framework that meets the mismatch.
+    /// Returns the step of the framework in which the mismatch occurs.
     #[must_use]
     pub fn step(&self) -> Step {
         self.step
     }
 
-    /// Returns the message with what was found, what was expected, and what to do.
+    /// Returns the message with the value found, the value expected, and the remedy.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -83,7 +83,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Result of the question if a framework can use a plug-in.
+/// The verdict on a framework and a plug-in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fit {
     reasons: Vec<Mismatch>,
@@ -97,14 +97,14 @@ impl Fit {
         self.reasons.is_empty()
     }
 
-    /// Returns the reasons why it does not fit, in the order in which the framework meets it: the
-    /// first is what a user sees.
+    /// Returns the reasons why the pair does not fit, in the order in which the framework meets
+    /// them: a user sees the first.
     #[must_use]
     pub fn reasons(&self) -> &[Mismatch] {
         &self.reasons
     }
 
-    /// Calls that fail although the two fit, and facts that are unknown.
+    /// Returns calls that fail although the pair fits, and facts that are unknown.
     #[must_use]
     pub fn warnings(&self) -> &[Mismatch] {
         &self.warnings
@@ -126,7 +126,7 @@ impl Framework {
         let mut fit = Fit::default();
         gate(self, plugin, &mut fit);
         if !plugin.minor().is_supported() {
-            // No function can be found in such a table, let alone called.
+            // No function can be found in such a table, so none can be checked.
             return fit;
         }
         for &(step, structs) in STRUCTS {
@@ -143,7 +143,7 @@ impl Framework {
     }
 }
 
-/// Checks the plug-in's version as the framework does before any other call.
+/// Checks the plug-in's version like the framework does before any other call.
 fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     let (name, minor, own) = (framework.name(), plugin.minor(), framework.minor());
     match framework.gate() {
@@ -170,16 +170,16 @@ fn gate(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     }
 }
 
-/// The shortest size that builds since that minor declare for a struct, in bytes.
+/// Returns the shortest size that builds since `oldest` declare for a struct, in bytes.
 fn shortest(found: &Struct, oldest: Minor) -> usize {
     let since = found.spans.iter().filter(|span| u32::from(span.last) >= oldest.number());
     since.map(|span| usize::from(span.declared)).min().unwrap_or(0)
 }
 
-/// Checks the size of a struct that the framework passes by the plug-in's rule.
+/// Checks the size of a struct that the framework passes, by the plug-in's rule.
 fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struct, fit: &mut Fit) {
     let declared_at = |minor: Minor| found.size(minor).map(|size| size.declared);
-    // What one of the two does not know is not handed over.
+    // A struct that one of the two does not know is never passed.
     let (Some(given), Some(own)) = (declared_at(framework.minor()), declared_at(plugin.minor()))
     else {
         return;
@@ -217,7 +217,7 @@ fn size(framework: &Framework, plugin: &PluginVersion, step: Step, found: &Struc
     }
 }
 
-/// Checks the functions that the framework cannot do without.
+/// Checks the functions that the framework needs.
 fn needs(framework: &Framework, plugin: &PluginVersion, step: Step, fit: &mut Fit) {
     let due = NEEDS.iter().filter(|need| need.step == step && framework.minor() >= need.since);
     for need in due.filter(|need| plugin.lacks(need.function)) {
@@ -252,7 +252,7 @@ fn stablehlo(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     }
 }
 
-/// Layouts that are not known yet have been taken for the newest that are.
+/// Warns about unknown layouts, for which the newest known ones were used.
 fn unknown_minor(framework: &Framework, plugin: &PluginVersion, fit: &mut Fit) {
     for (who, minor) in [(framework.name(), framework.minor()), ("the plug-in", plugin.minor())] {
         if minor > Minor::NEWEST {

@@ -1,4 +1,4 @@
-//! A framework: what it was built with, and what it demands of a plug-in before it calls it.
+//! A framework: the versions that it was built with, and its requirements on a plug-in's version.
 
 use serdes_abi::pjrt::Minor;
 
@@ -8,7 +8,7 @@ use super::{
     releases::Release,
 };
 
-/// Releases that are known, by the prefix of their names.
+/// The known releases, by the prefix of their names.
 const FAMILIES: [(&str, &[Release]); 2] = [("jaxlib-", JAXLIB), ("torch_xla-", TORCH_XLA)];
 
 /// A framework that loads PJRT plug-ins.
@@ -21,8 +21,8 @@ pub struct Framework {
 }
 
 impl Framework {
-    /// Creates a framework of that name, built with that minor of the interface, that takes every
-    /// plug-in from [`Minor::OLDEST_SUPPORTED`] on.
+    /// Creates a framework with this name and this minor of the interface, which accepts every
+    /// plug-in since [`Minor::OLDEST_SUPPORTED`].
     #[must_use]
     pub fn new(name: impl Into<String>, minor: Minor) -> Self {
         let gate = Gate::AtLeast(Minor::OLDEST_SUPPORTED);
@@ -36,10 +36,10 @@ impl Framework {
         self
     }
 
-    /// Returns the release of that name: `jaxlib-0.9.1`, `torch_xla-2.9.0`. What a jaxlib was built
-    /// with was measured, by having it load a plug-in that says a version of which the release
-    /// complains; that of torch_xla was read in the code that makes this complaint. `pjrt-0.96` is
-    /// any framework that was built with that minor and that [`Self::new`] gives.
+    /// Returns the named release: `jaxlib-0.9.1`, `torch_xla-2.9.0`. The versions of jaxlib were
+    /// measured: it loaded a plug-in with a version that makes the release complain. Those of
+    /// torch_xla were read in the code that makes this complaint. `pjrt-0.96` is any framework that
+    /// was built with this minor, as [`Self::new`] creates it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         if let Some(minor) = name.strip_prefix("pjrt-") {
@@ -57,13 +57,12 @@ impl Framework {
         })
     }
 
-    /// Returns the names of all releases of jaxlib that are known, oldest first.
+    /// Returns the names of all known releases of jaxlib, oldest first.
     pub fn names() -> impl Iterator<Item = String> {
         JAXLIB.iter().map(|release| format!("jaxlib-{}", release.number))
     }
 
-    /// Returns the names of all releases of torch_xla that are known, oldest first:
-    /// `torch_xla-2.9.0`.
+    /// Returns the names of all known releases of torch_xla, oldest first: `torch_xla-2.9.0`.
     pub fn torch_xla_names() -> impl Iterator<Item = String> {
         TORCH_XLA.iter().map(|release| format!("torch_xla-{}", release.number))
     }
@@ -74,19 +73,20 @@ impl Framework {
         &self.name
     }
 
-    /// Returns the minor that it was built with.
+    /// Returns the minor that the framework was built with.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Returns its check of a plug-in's version.
+    /// Returns the framework's check of a plug-in's version.
     #[must_use]
     pub fn gate(&self) -> Gate {
         self.gate
     }
 
-    /// Returns the oldest StableHLO that it can write, and its own; `None` if that is not known.
+    /// Returns the oldest StableHLO that the framework can write, and its own version; `None` if
+    /// unknown.
     pub(super) fn stablehlo(&self) -> Option<[StableHlo; 2]> {
         self.stablehlo
     }

@@ -1,7 +1,7 @@
-//! Compatibility of a framework and a plug-in of different days, from facts about both that are
-//! known before anything is loaded.
+//! The compatibility of a framework and a plug-in of different days, from facts that are known
+//! before anything is loaded.
 //!
-//! This folder must never know of a plug-in that runs: it compares versions.
+//! The module compares versions. It does not depend on running plug-ins.
 
 mod fit;
 mod framework;

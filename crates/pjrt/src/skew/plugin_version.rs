@@ -2,7 +2,7 @@
 
 use serdes_abi::pjrt::Minor;
 
-/// Rule by which a plug-in checks the struct size that a caller declares.
+/// The rule by which a plug-in checks the struct size that a caller declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SizeRule {
     /// Its own size or more, as upstream's plug-ins do.
@@ -10,12 +10,12 @@ pub enum SizeRule {
     AtLeast,
     /// Exactly its own size.
     Equal,
-    /// The shortest size of all builds since that minor, or more: so do plug-ins that say so, such
-    /// as those of this project's SDK.
+    /// The shortest size of all builds since this minor, or more: for plug-ins that declare it,
+    /// such as those of this project's SDK.
     Since(Minor),
 }
 
-/// A plug-in's version, and what else is known of it.
+/// A plug-in's version, and other facts that decide about its fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginVersion {
     minor: Minor,
@@ -25,7 +25,7 @@ pub struct PluginVersion {
 }
 
 impl PluginVersion {
-    /// Creates a plug-in of that minor of the interface.
+    /// Creates the version of a plug-in with this minor of the interface.
     #[must_use]
     pub fn new(minor: Minor) -> Self {
         Self { minor, size_rule: SizeRule::AtLeast, absent: Vec::new(), stablehlo: None }
@@ -38,15 +38,15 @@ impl PluginVersion {
         self
     }
 
-    /// Marks functions as missing (`PJRT_Plugin_Attributes`) that its minor should have: they are
-    /// NULL, or answer that they are not implemented.
+    /// Marks functions (`PJRT_Plugin_Attributes`) as missing although its minor should have them:
+    /// they are NULL, or return UNIMPLEMENTED.
     #[must_use]
     pub fn without(mut self, functions: impl IntoIterator<Item: Into<String>>) -> Self {
         self.absent.extend(functions.into_iter().map(Into::into));
         self
     }
 
-    /// Sets the oldest version of StableHLO that it reads and the newest one, as in its attributes
+    /// Sets the oldest and the newest version of StableHLO that it reads, as in its attributes
     /// `stablehlo_minimum_version` and `stablehlo_current_version`: major, minor, patch.
     #[must_use]
     pub fn with_stablehlo(mut self, minimum: [u32; 3], current: [u32; 3]) -> Self {
@@ -54,13 +54,13 @@ impl PluginVersion {
         self
     }
 
-    /// Returns its minor.
+    /// Returns the minor.
     #[must_use]
     pub fn minor(&self) -> Minor {
         self.minor
     }
 
-    /// Returns its rule for sizes.
+    /// Returns the rule for sizes.
     #[must_use]
     pub fn size_rule(&self) -> SizeRule {
         self.size_rule
@@ -71,7 +71,7 @@ impl PluginVersion {
         self.absent.iter().any(|absent| absent == function)
     }
 
-    /// Returns the oldest StableHLO that it reads, and the newest.
+    /// Returns the oldest and the newest StableHLO that it reads.
     pub(super) fn stablehlo(&self) -> Option<[[u32; 3]; 2]> {
         self.stablehlo
     }

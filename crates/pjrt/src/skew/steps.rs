@@ -2,14 +2,14 @@
 
 use serdes_abi::pjrt::Minor;
 
-/// A step of a framework's way with a plug-in. A step that fails is the end of all that follow.
+/// A step in a framework's use of a plug-in. If a step fails, all later ones do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// The plug-in is initialised.
     Load,
     /// A client is created.
     CreateClient,
-    /// The client is asked what it is; a framework that fails here may end the process.
+    /// The client's properties are queried; a framework that fails here may end the process.
     DescribeClient,
     /// Arrays are put onto a device, read and copied.
     MoveArrays,
@@ -17,12 +17,12 @@ pub enum Step {
     Compile,
     /// A program is executed.
     Execute,
-    /// Something that not every user needs: statistics, stored executables, views of memory.
+    /// Features that not every user needs: statistics, stored executables, views of memory.
     Extras,
 }
 
 impl Step {
-    /// Returns the step, for people: `create a client`.
+    /// Returns the step as text for people: `create a client`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Step {
     }
 }
 
-/// The structs that are handed over in each step, in the order in which a framework comes to them.
+/// The structs that are passed in each step, in the order of a framework.
 pub(super) const STRUCTS: &[(Step, &[&str])] = &[
     (Step::Load, &["PJRT_Plugin_Initialize_Args"]),
     (Step::CreateClient, &["PJRT_Client_Create_Args"]),
@@ -128,7 +128,7 @@ pub(super) const STRUCTS: &[(Step, &[&str])] = &[
     ),
 ];
 
-/// A function that a framework cannot do without from one of its minors on, whatever the plug-in's.
+/// A function that frameworks need from one of their minors, regardless of the plug-in's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) function: &'static str,
@@ -137,8 +137,8 @@ pub(super) struct Need {
     pub(super) step: Step,
 }
 
-/// Needs of frameworks, from reports of users: without attributes they ended the process
-/// (iree#19223), and from jax 0.5.1 on every device must have memories (iree#20907).
+/// The needs of frameworks, from reports of users: without attributes they ended the process
+/// (iree#19223), and since jax 0.5.1 every device must have memories (iree#20907).
 pub(super) const NEEDS: &[Need] = &[
     need("PJRT_Plugin_Attributes", Minor::new(36), Step::DescribeClient),
     need("PJRT_Client_AddressableMemories", FIRST_WITH_MEMORIES, Step::DescribeClient),
@@ -153,18 +153,18 @@ const fn need(function: &'static str, since: Minor, step: Step) -> Need {
     Need { function, since, step }
 }
 
-/// A struct of which plug-ins take less than they were built with.
+/// A struct for which plug-ins accept a smaller size than the one they were built with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tolerance {
     pub(super) structure: &'static str,
-    /// The first minor of plug-ins that do.
+    /// The first minor of plug-ins that do this.
     pub(super) since: Minor,
-    /// The least that they take, in bytes.
+    /// The smallest size that they accept, in bytes.
     pub(super) least: usize,
 }
 
-/// Tolerances as measured: plug-ins of 0.81, 0.106, 0.115, 0.116 and 0.117 were given every struct
-/// with no size, and named the least that they take.
+/// The measured tolerances: plug-ins of 0.81, 0.106, 0.115, 0.116 and 0.117 got every struct with
+/// size 0, and reported the smallest size that they accept.
 pub(super) const TOLERATED: &[Tolerance] = &[
     tolerance("PJRT_ExecuteOptions", Minor::new(81), 112),
     tolerance("PJRT_Executable_GetCompiledMemoryStats_Args", Minor::new(106), 112),

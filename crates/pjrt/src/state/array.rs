@@ -7,7 +7,8 @@ use serdes_abi::pjrt::ElementType;
 use super::{ArrayTransfer, MemorySpace, transfer::PIECES_FROM};
 use crate::{Buffer, HostMemory, PjrtError};
 
-/// An array on a device, of which is known what it is made of and how it can be read.
+/// An array on a device, with its element type, shape and memory, and the way in which it can be
+/// read.
 #[derive(Debug)]
 pub struct Array {
     buffer: Buffer,
@@ -15,7 +16,7 @@ pub struct Array {
     element_type: ElementType,
     dims: Vec<i64>,
     bytes: usize,
-    /// True if the array is only read as a whole; computed at first use.
+    /// True if the array can only be read as a whole; computed on first use.
     is_read_whole: OnceLock<bool>,
 }
 
@@ -24,13 +25,13 @@ impl Array {
     ///
     /// # Errors
     /// As [`Buffer::element_type`], [`Buffer::dims`], [`Buffer::host_bytes`], [`Buffer::device`]
-    /// and [`Buffer::memory`]: tokens and what else has no data is refused.
+    /// and [`Buffer::memory`]: tokens and other types without data are refused.
     pub fn new(buffer: Buffer) -> Result<Self, PjrtError> {
         let space = MemorySpace::new(&buffer.device()?, buffer.memory()?)?;
         Self::in_space(buffer, &space)
     }
 
-    /// Returns the array in a buffer that was put there.
+    /// Returns the array in a buffer in this memory.
     pub(super) fn in_space(buffer: Buffer, space: &MemorySpace) -> Result<Self, PjrtError> {
         let (element_type, dims) = (buffer.element_type()?, buffer.dims()?);
         let bytes = buffer.host_bytes()?;
@@ -50,7 +51,7 @@ impl Array {
         &self.dims
     }
 
-    /// Returns its length on the host, in bytes.
+    /// Returns the size on the host, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -68,7 +69,7 @@ impl Array {
         &self.buffer
     }
 
-    /// Returns the plug-in's buffer, without the rest.
+    /// Returns the plug-in's buffer.
     #[must_use]
     pub fn into_buffer(self) -> Buffer {
         self.buffer
@@ -76,8 +77,9 @@ impl Array {
 
     /// Returns true if the array can only be read as a whole.
     ///
-    /// Pieces are raw bytes of the device, which are those of the host only where the plug-in says
-    /// that the array lies there dense and row-major. A short array is one call in either way.
+    /// Pieces are raw bytes of the device, which equal those of the host only if the plug-in
+    /// reports that the array is dense and row-major there. A short array takes one call in either
+    /// case.
     #[must_use]
     pub fn is_read_whole(&self) -> bool {
         *self.is_read_whole.get_or_init(|| {
@@ -85,20 +87,20 @@ impl Array {
                 let is_same = self.buffer.has_raw_reads()
                     && self.buffer.is_row_major()?
                     && self.buffer.device_bytes()? == self.bytes;
-                // A plug-in may have the function and say that it does not implement it.
+                // A plug-in may have the function and return UNIMPLEMENTED.
                 Ok(is_same && self.buffer.read_raw(0, &mut [0]).is_ok())
             };
-            // Where something fails, reading it whole says what.
+            // If a query fails, the array is read whole, which reports the error.
             self.bytes < PIECES_FROM || !has_raw_bytes_of_the_host().unwrap_or(false)
         })
     }
 
-    /// Fills `target` with its bytes from `offset` on, and waits for it.
+    /// Fills `target` with the array's bytes from `offset`, and waits for it.
     ///
     /// # Errors
     /// [`PjrtError::OutOfRange`] for bytes that are not inside the array, or a part of one that is
-    /// [read whole](Self::is_read_whole); [`PjrtError::Status`] as the plug-in's, such as that the
-    /// buffer was deleted.
+    /// [read whole](Self::is_read_whole); [`PjrtError::Status`] from the plug-in, for example if
+    /// the buffer was deleted.
     pub fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), PjrtError> {
         if offset == 0 && target.len() == self.bytes {
             return self.buffer.read_into(target);
@@ -107,7 +109,7 @@ impl Array {
         self.buffer.read_raw(offset, target)
     }
 
-    /// Begins to fill the first `bytes` bytes of `target` with those of the array from `offset` on.
+    /// Begins to fill the first `bytes` bytes of `target` with the array's bytes from `offset`.
     ///
     /// # Errors
     /// As [`Self::read`]; [`PjrtError::InvalidArgument`] if `target` is shorter.

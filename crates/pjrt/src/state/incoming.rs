@@ -1,4 +1,4 @@
-//! An array whose bytes are on their way.
+//! An array whose bytes are being sent to a device.
 
 use serdes_abi::pjrt::ElementType;
 
@@ -7,7 +7,7 @@ use crate::{Buffer, HostArray, HostMemory, IncomingBuffer, PjrtError};
 
 /// An array that is written front to back.
 ///
-/// A long one is handed over in the pieces in which it comes, where the plug-in takes pieces. Else
+/// A long array is sent in the pieces in which it arrives, if the plug-in supports that. Otherwise
 /// the pieces are gathered on the host, and the array is put with the last of them.
 #[derive(Debug)]
 pub struct IncomingArray {
@@ -15,27 +15,28 @@ pub struct IncomingArray {
     element_type: ElementType,
     dims: Vec<i64>,
     bytes: usize,
-    /// Number of bytes that have arrived.
+    /// The number of bytes that have arrived.
     written: usize,
     route: Route,
 }
 
 #[derive(Debug)]
 enum Route {
-    /// The plug-in takes pieces.
+    /// The plug-in accepts pieces.
     Pieces(IncomingBuffer),
-    /// It takes whole arrays: what has come of it.
+    /// The plug-in accepts whole arrays only; contains the bytes so far.
     Gathered(Vec<u8>),
-    /// All of it was put.
+    /// The whole array was put.
     Put(Buffer),
 }
 
 impl IncomingArray {
-    /// Creates an array of these dimensions, none of whose bytes is there.
+    /// Creates an array of these dimensions, without any bytes yet.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for a type that the plug-in's version does not know, or what
-    /// is no array; [`PjrtError::Status`] as the plug-in's, such as that the device has no room.
+    /// [`PjrtError::InvalidArgument`] for a type that the plug-in's version does not know, or an
+    /// invalid array; [`PjrtError::Status`] from the plug-in, for example if the device has not
+    /// enough memory.
     pub fn new(
         space: &MemorySpace,
         element_type: ElementType,
@@ -65,7 +66,7 @@ impl IncomingArray {
         Ok(Self { space, element_type, dims, bytes, written: 0, route })
     }
 
-    /// Returns its length on the host, in bytes.
+    /// Returns the size on the host, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -83,12 +84,12 @@ impl IncomingArray {
         matches!(self.route, Route::Pieces(_))
     }
 
-    /// Copies the next bytes, those from `offset` on, and waits until `data` is not needed any
+    /// Copies the next bytes, which begin at `offset`, and waits until `data` is not needed any
     /// more.
     ///
     /// # Errors
-    /// [`PjrtError::OutOfRange`] for bytes that are not the next ones; [`PjrtError::Status`] as the
-    /// plug-in's.
+    /// [`PjrtError::OutOfRange`] for bytes that are not the next ones; [`PjrtError::Status`] from
+    /// the plug-in.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), PjrtError> {
         let end = self.end_of_next(offset, data.len())?;
         if data.is_empty() {
@@ -108,14 +109,14 @@ impl IncomingArray {
                     self.put(&all)?;
                 }
             }
-            // `end_of_next` lets nothing follow.
+            // Nothing is left to write: `end_of_next` has refused further bytes.
             Route::Put(_) => {}
         }
         self.written = end;
         Ok(())
     }
 
-    /// Begins to copy the next bytes: the first `bytes` bytes of `source`, those from `offset` on.
+    /// Begins to copy the next bytes, which begin at `offset`: the first `bytes` bytes of `source`.
     ///
     /// # Errors
     /// As [`Self::write`]; [`PjrtError::InvalidArgument`] if `source` is shorter.
@@ -150,10 +151,10 @@ impl IncomingArray {
         Ok(())
     }
 
-    /// Returns the array, when all of it is on the device.
+    /// Returns the array, when the whole of it is on the device.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] if bytes are missing; [`PjrtError::Status`] as the plug-in's.
+    /// [`PjrtError::InvalidArgument`] if bytes are missing; [`PjrtError::Status`] from the plug-in.
     pub fn finish(mut self) -> Result<Array, PjrtError> {
         if self.bytes == 0 {
             self.put(&[])?;
@@ -177,7 +178,7 @@ impl IncomingArray {
         Array::in_space(buffer, &self.space)
     }
 
-    /// Returns the offset behind the next bytes, if `offset` continues those that have arrived and
+    /// Returns the offset of the end of the next bytes, if `offset` continues the bytes so far and
     /// the array is long enough.
     fn end_of_next(&self, offset: u64, bytes: usize) -> Result<usize, PjrtError> {
         let end = self.written.checked_add(bytes).filter(|&end| end <= self.bytes);

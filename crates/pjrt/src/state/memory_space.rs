@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Client, Device, Memory, PjrtError, Target};
 
-/// A memory of a device; or the device itself, where its plug-in does not tell memories apart.
+/// A memory of a device, or the device itself if its plug-in does not have separate memories.
 #[derive(Clone, Debug)]
 pub struct MemorySpace {
     client: Client,
@@ -17,15 +17,15 @@ impl MemorySpace {
     /// Returns the default memory of a device.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn of(device: &Device) -> Result<Self, PjrtError> {
         Self::new(device, device.default_memory()?)
     }
 
-    /// Returns the memory of that kind of a device: `device`, `pinned_host`.
+    /// Returns the memory of this kind of a device, such as `device` or `pinned_host`.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] if the device has none of the kind; or as the plug-in's.
+    /// [`PjrtError::InvalidArgument`] if the device has none of this kind; or the plug-in's errors.
     pub fn of_kind(device: &Device, kind: &str) -> Result<Self, PjrtError> {
         let mut kinds = Vec::new();
         for memory in device.memories()? {
@@ -47,7 +47,7 @@ impl MemorySpace {
         Ok(Self { client, device: device.clone(), memory, device_id })
     }
 
-    /// Returns the client whose device it is.
+    /// Returns the client that owns the device.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -59,13 +59,13 @@ impl MemorySpace {
         &self.device
     }
 
-    /// Returns the memory, if the plug-in tells memories apart.
+    /// Returns the memory, if the plug-in has separate memories.
     #[must_use]
     pub fn memory(&self) -> Option<&Memory> {
         self.memory.as_ref()
     }
 
-    /// Returns the device's number among all devices of all processes.
+    /// Returns the id of the device among the devices of all processes.
     #[must_use]
     pub const fn device_id(&self) -> i32 {
         self.device_id

@@ -1,10 +1,10 @@
 //! Arrays as bytes that are read and written in pieces, for moving the state of devices.
 //!
-//! A [`MemorySpace`] holds arrays, an [`Array`] knows its element type and how it can be read, an
-//! [`IncomingArray`] receives its bytes. Bytes are those of the host: dense, row-major, little
-//! endian, with at least one byte per element.
+//! A [`MemorySpace`] holds arrays, an [`Array`] can be read, and an [`IncomingArray`] receives its
+//! bytes. Bytes are those of the host: dense, row-major, little endian, with at least one byte per
+//! element.
 //!
-//! This folder must never know where bytes come from or go to.
+//! The module does not depend on the source or the destination of the bytes.
 
 mod array;
 mod incoming;

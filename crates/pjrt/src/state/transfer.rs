@@ -1,12 +1,12 @@
-//! A piece of an array on its way.
+//! The copy of a piece of an array.
 
 use crate::{HostMemory, PjrtError, Transfer};
 
-/// Arrays from this length on, in bytes, are read and written in pieces where the plug-in can: a
-/// shorter one is one call, and no piece is longer than this.
+/// Arrays of at least this length, in bytes, are read and written in pieces if the plug-in supports
+/// it; a shorter one takes one call. No piece is longer than this.
 pub(super) const PIECES_FROM: usize = 1 << 20;
 
-/// A copy between an array and memory of the host, which it keeps until it is done.
+/// A copy between an array and host memory, which it keeps until it is done.
 #[derive(Debug)]
 #[must_use = "the memory comes back from `wait`"]
 pub struct ArrayTransfer(Progress);
@@ -14,7 +14,7 @@ pub struct ArrayTransfer(Progress);
 #[derive(Debug)]
 enum Progress {
     UnderWay(Transfer),
-    /// The plug-in had no part in it, or was waited for.
+    /// The copy was done without the plug-in, or was waited for.
     Done(HostMemory),
 }
 
@@ -27,7 +27,7 @@ impl ArrayTransfer {
         Self(Progress::Done(memory))
     }
 
-    /// Waits until it is done, and gives the memory back.
+    /// Waits until the copy is done, and returns the memory.
     ///
     /// # Errors
     /// [`PjrtError::Status`] if it failed.

@@ -7,7 +7,7 @@ use serdes_library_file::{enter, printable};
 
 use crate::PjrtError;
 
-/// Longest list that is accepted, in entries: no machine has this number of devices.
+/// The longest list that is accepted, in entries: no machine has this number of devices.
 const LONGEST_LIST: usize = 1 << 20;
 
 /// Returns a handle that must not be NULL.
@@ -24,7 +24,7 @@ pub(in crate::host) fn pointer<T>(
     })
 }
 
-/// Returns a text of `length` bytes, with control characters escaped and cut off after 16 KiB.
+/// Returns a text of `length` bytes, with control characters escaped and truncated to 16 KiB.
 ///
 /// # Safety
 /// `start` points to `length` bytes, or is NULL.
@@ -42,7 +42,7 @@ pub(crate) unsafe fn text(
 /// Returns a list of `length` entries.
 ///
 /// # Errors
-/// [`PjrtError::BadAnswer`] if it is NULL and not empty, not aligned, or longer than any.
+/// [`PjrtError::BadAnswer`] if it is NULL and not empty, not aligned, or too long.
 ///
 /// # Safety
 /// `start` points to `length` entries that live for `'a`, or is NULL.
@@ -65,17 +65,17 @@ pub(in crate::host) unsafe fn list<'a, T>(
     if length > LONGEST_LIST {
         return bad(format!("{length} entries"), "1,048,576 at most");
     }
-    // SAFETY: it is not NULL, aligned, and of bounded length; the caller says that it is there.
+    // SAFETY: it is not NULL, aligned, and of bounded length; the caller guarantees that it exists.
     Ok(unsafe { std::slice::from_raw_parts(start, length) })
 }
 
-/// No serialized thing is believed to be longer, in bytes.
+/// The longest serialized object that is accepted, in bytes.
 pub(in crate::host) const LONGEST_BYTES: usize = 1 << 32;
 
-/// Returns a copy of the bytes that a plug-in gives with something that owns them, which is freed.
+/// Returns a copy of bytes that a plug-in returned together with their owner, which is freed.
 ///
 /// # Errors
-/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
+/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or too long.
 ///
 /// # Safety
 /// `start` points to `length` bytes, or is NULL. `owner` and `deleter` are those that the call
@@ -91,17 +91,17 @@ pub(in crate::host) unsafe fn owned_bytes<T>(
     let copied = unsafe { bytes(call, what, start, length) }.map(<[u8]>::to_vec);
     if let Some(deleter) = deleter.filter(|_| !owner.is_null()) {
         let _call = enter(&"the deleter of serialized bytes");
-        // SAFETY: the call handed over the owner, and this function to free it with; nothing of it
-        // is used any more.
+        // SAFETY: the call returned the owner, and this function to free it; the bytes are not used
+        // any more.
         unsafe { deleter(owner) };
     }
     copied
 }
 
-/// Returns the bytes that are not interpreted.
+/// Returns bytes without interpreting them.
 ///
 /// # Errors
-/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or longer than any.
+/// [`PjrtError::BadAnswer`] if they are NULL and not empty, or too long.
 ///
 /// # Safety
 /// `start` points to `length` bytes that live for `'a`, or is NULL.
@@ -121,14 +121,14 @@ pub(in crate::host) unsafe fn bytes<'a>(
     if length > LONGEST_BYTES {
         return bad(format!("{length} bytes"), "4 GiB at most");
     }
-    // SAFETY: it is not NULL, of bounded length, and the caller says that it is there.
+    // SAFETY: it is not NULL, of bounded length, and the caller guarantees that it exists.
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), length) })
 }
 
 /// Returns a list of handles, none of which is NULL.
 ///
 /// # Errors
-/// [`PjrtError::BadAnswer`] if the list cannot be, or an entry is NULL.
+/// [`PjrtError::BadAnswer`] if the list is invalid, or an entry is NULL.
 ///
 /// # Safety
 /// `start` points to `length` entries, or is NULL.

@@ -1,7 +1,7 @@
 //! Callbacks that plug-ins call when something is ready.
 //!
-//! A plug-in gets a number, never an address: one that calls twice, or after everybody has gone,
-//! finds nothing under it.
+//! A plug-in gets a number, never an address: if it calls twice, or after the receiver is gone, the
+//! number refers to nothing.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use serdes_abi::pjrt::args::{PJRT_Error, PJRT_Event, PJRT_Event_OnReady_Args};
 use super::table::{Handed, Table};
 use crate::PjrtError;
 
-/// The reaction to a ready event. It receives the error of the plug-in, or NULL.
+/// The reaction to a ready event. It gets the error of the plug-in, or NULL.
 type Action = Box<dyn FnOnce(*mut PJRT_Error) + Send>;
 
 struct Waiting {
@@ -42,14 +42,14 @@ fn insert(action: Action) -> usize {
     number
 }
 
-/// Has `action` done once the event is ready, on whatever thread the plug-in says so; at once, if
-/// it is. An event that never becomes ready keeps the action for ever.
+/// Calls `action` when the event is ready, on the thread on which the plug-in reports it;
+/// immediately, if it is ready. An event that never becomes ready keeps the action forever.
 ///
 /// # Errors
-/// As [`Table::call`]; the action is given back undone, as what it owns may still be in use.
+/// As [`Table::call`]; returns the action unused, because values that it owns may still be in use.
 ///
 /// # Safety
-/// The event is alive, and of the plug-in of that table.
+/// The event is alive, and belongs to the plug-in of this table.
 pub(in crate::host) unsafe fn call_when_ready(
     table: &Table,
     event: *mut PJRT_Event,
@@ -64,22 +64,22 @@ pub(in crate::host) unsafe fn call_when_ready(
     unsafe { table.call(&mut arguments) }.map_err(|error| (error, take(number)))
 }
 
-/// Keeps something that a plug-in uses until it calls [`freed`] with the number; one that never
-/// does keeps it for ever.
+/// Keeps a value that a plug-in uses until it calls [`freed`] with the number; if it never does,
+/// the value is kept forever.
 pub(super) fn keep_until_freed<T: Send + 'static>(kept: T) -> usize {
     insert(Box::new(|_| drop(kept)))
 }
 
 /// The callback for data that the plug-in no longer needs.
 pub(super) unsafe extern "C" fn freed(_data: *mut c_void, number: *mut c_void) {
-    // SAFETY: the action of a number that is given out for this ignores the error.
+    // SAFETY: the action registered under such a number ignores the error.
     unsafe { ready(ptr::null_mut(), number) };
 }
 
 /// The callback for a ready event.
 unsafe extern "C" fn ready(error: *mut PJRT_Error, number: *mut c_void) {
     if let Some(action) = take(number.addr()) {
-        // A panic must not reach the plug-in's frames.
+        // A panic must not unwind into the plug-in.
         let _ = catch_unwind(AssertUnwindSafe(|| action(error)));
     }
 }

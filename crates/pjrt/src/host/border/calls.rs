@@ -1,15 +1,15 @@
-//! Every call that this host makes.
+//! The list of all calls that this host makes.
 
 use std::ffi::c_void;
 
 use serdes_abi::pjrt::{Struct, args::*};
 
-/// A function of a plug-in: it takes one struct, and answers an error or NULL.
+/// A function of a plug-in: it takes one struct, and returns an error or NULL.
 pub(super) type RawFunction = unsafe extern "C" fn(*mut c_void) -> *mut PJRT_Error;
 
-/// Arguments of a call that this host makes.
+/// The arguments of a call that this host makes.
 pub(in crate::host) trait Call: Arguments {
-    /// Its place in a table's entries.
+    /// The index in a table's entries.
     const INDEX: usize;
 }
 
@@ -27,7 +27,7 @@ macro_rules! calls {
         $(impl Call for $arguments {
             const INDEX: usize = Index::$arguments as usize;
         })*
-        /// Every call: the function, and its arguments.
+        /// Every call, as its function and its arguments.
         pub(super) const CALLS: &[(&str, &Struct)] = &[
             $((*<$arguments as Arguments>::FUNCTION, <$arguments as Arguments>::STRUCT)),*
         ];

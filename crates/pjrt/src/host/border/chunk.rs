@@ -1,4 +1,4 @@
-//! Data of the host's as plug-ins take it, with what frees it.
+//! Data of the host in the form that plug-ins take, together with its deleter.
 
 use std::ptr;
 
@@ -6,15 +6,15 @@ use serdes_abi::pjrt::args::PJRT_Chunk;
 
 use super::callbacks::{freed, keep_until_freed};
 
-/// Data that is handed over to a plug-in, which frees it. One that a plug-in was never given, or
-/// that it does not free, stays.
+/// Data that a plug-in takes ownership of and frees. It is leaked if it is never passed to a
+/// plug-in, or the plug-in does not free it.
 #[derive(Debug)]
 pub(in crate::host) struct Chunk(PJRT_Chunk);
 
 impl Chunk {
     pub(in crate::host) fn new(mut data: Vec<u8>) -> Self {
         let (start, size) = (data.as_mut_ptr(), data.len());
-        // Moving the vector does not move what it points to.
+        // Moving the vector does not move the memory that it points to.
         let number = keep_until_freed(data);
         Self(PJRT_Chunk {
             data: start.cast(),

@@ -7,16 +7,16 @@ use super::calls::RawFunction;
 /// An extension of the C API that a plug-in offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// Its number.
+    /// The number of the extension.
     pub number: i32,
-    /// Its name, such as `Layouts`, if the number is known.
+    /// The name, such as `Layouts`, if the number is known.
     pub name: Option<&'static str>,
-    /// Size that the extension declares, in bytes; 0 in minors before 0.45, whose extensions have
-    /// no such field.
+    /// The size that the extension declares, in bytes; 0 in minors before 0.45, whose extensions
+    /// have no such field.
     pub struct_size: usize,
 }
 
-/// Largest number of extensions that are read: three times that of any known plug-in.
+/// The maximum number of extensions that are read: three times that of any known plug-in.
 const MAX_EXTENSIONS: usize = 64;
 const PREFIX: &str = "PJRT_Extension_Type_";
 
@@ -34,12 +34,12 @@ unsafe impl Send for Chain {}
 unsafe impl Sync for Chain {}
 
 impl Chain {
-    /// Reads the extensions from `first` on, in their order. Ends with a warning at an address that
+    /// Reads the extensions from `first`, in their order. Stops with a warning at an address that
     /// is not aligned, and after [`MAX_EXTENSIONS`].
     ///
     /// # Safety
     /// `first` and the `next` of each extension are NULL or point to an extension in the layout of
-    /// that minor, which lives as long as the process.
+    /// `minor`, which lives as long as the process.
     pub(super) unsafe fn walk(first: *const u8, minor: Minor, warnings: &mut Vec<String>) -> Self {
         let has_size = minor >= Minor::SIZED_EXTENSIONS;
         let types = pjrt::enumeration("PJRT_Extension_Type");
@@ -89,12 +89,12 @@ impl Chain {
         if end > extension.struct_size || extension.struct_size > MAX_EXTENSION_SIZE {
             return None;
         }
-        // SAFETY: the extension declares at least this size in bytes. It is aligned, and so is the
-        // place; a function pointer is one of this type, or NULL, which is `None`.
+        // SAFETY: the extension declares at least this size in bytes. The extension and the offset
+        // are aligned; a function pointer is one of this type, or NULL, which is `None`.
         unsafe { address.add(offset).cast::<Option<RawFunction>>().read() }
     }
 }
 
-/// Largest size of an extension whose functions are called, in bytes: ten times that of any known
-/// one.
+/// The largest size of an extension whose functions are called, in bytes: ten times that of any
+/// known one.
 const MAX_EXTENSION_SIZE: usize = 4 << 10;

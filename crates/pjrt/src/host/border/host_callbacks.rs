@@ -1,8 +1,8 @@
 //! Callbacks of running programs: for data that they send to the host, and for data that they
 //! receive.
 //!
-//! A plug-in gets a number, never an address, as in `callbacks`: one that calls after everybody has
-//! gone finds nothing under it.
+//! A plug-in gets a number, never an address, as in `callbacks`: if it calls after the receiver is
+//! gone, the number refers to nothing.
 
 use std::{
     collections::HashMap,
@@ -19,12 +19,12 @@ use serdes_abi::pjrt::args::*;
 
 use super::answers::LONGEST_BYTES;
 
-/// Gets a piece that a program sends, the length of everything, and whether this is the last; says
-/// why the run is to fail.
+/// The handler of a piece that a program sends. It gets the piece, the total length, and a flag for
+/// the last piece; an error makes the run fail.
 pub(in crate::host) type OnPiece =
     Arc<dyn Fn(&[u8], usize, bool) -> Result<(), String> + Send + Sync>;
 
-/// Gets a stream that is handed over.
+/// The handler of a stream, which it gets ownership of.
 pub(in crate::host) type OnStream = Arc<dyn Fn(*mut PJRT_CopyToDeviceStream) + Send + Sync>;
 
 #[derive(Clone)]
@@ -44,7 +44,7 @@ fn handler(number: *mut c_void) -> Option<Handler> {
     handlers().as_ref()?.get(&number.addr()).cloned()
 }
 
-/// A handler that programs can call as long as this is.
+/// A registered handler, which programs can call as long as this value lives.
 #[derive(Debug)]
 pub(in crate::host) struct Registration(usize);
 
@@ -64,15 +64,15 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let removed = handlers().as_mut().and_then(|handlers| handlers.remove(&self.0));
-        // What the handler owns is dropped with the lock open.
+        // The handler's values are dropped after the lock is released.
         drop(removed);
     }
 }
 
-/// The code of a host that failed.
+/// The status code of a failure in the host.
 const INTERNAL: c_int = 13;
 
-/// Returns the callback for a chunk that a program sends.
+/// Handles a chunk that a program sends; called by the plug-in.
 pub(in crate::host) unsafe extern "C" fn sent(
     chunk: *mut PJRT_Chunk,
     make_error: *mut Option<PJRT_CallbackError>,
@@ -81,16 +81,16 @@ pub(in crate::host) unsafe extern "C" fn sent(
     number: *mut c_void,
 ) -> *mut PJRT_Error {
     if chunk.is_null() {
-        // SAFETY: as the plug-in promises of what it gives.
+        // SAFETY: the plug-in guarantees its arguments.
         return unsafe { error_of(make_error, "the plug-in sent NULL as a piece") };
     }
-    // SAFETY: the plug-in hands over a chunk, which is there for the call.
+    // SAFETY: the plug-in passes a chunk that is valid for the call.
     let piece = unsafe { chunk.read() };
     let result = match handler(number) {
         Some(Handler::Send(action)) => {
-            // SAFETY: the chunk's bytes are there until its deleter is called.
+            // SAFETY: the chunk's bytes are valid until its deleter is called.
             unsafe { data(&piece) }.and_then(|data| {
-                // A panic must not reach the plug-in's frames.
+                // A panic must not unwind into the plug-in.
                 catch_unwind(AssertUnwindSafe(|| action(data, total, is_last)))
                     .unwrap_or_else(|_| Err("the host panicked over a piece".to_owned()))
             })
@@ -98,13 +98,13 @@ pub(in crate::host) unsafe extern "C" fn sent(
         _ => Err("the host waits for this piece no more".to_owned()),
     };
     if let Some(deleter) = piece.deleter {
-        // SAFETY: the chunk was handed over with this, to be called once; nothing of it is used
-        // any more.
+        // SAFETY: the deleter came with the chunk, to be called once; the chunk is not used any
+        // more.
         unsafe { deleter(piece.data, piece.deleter_arg) };
     }
     match result {
         Ok(()) => ptr::null_mut(),
-        // SAFETY: as the plug-in promises of what it gives.
+        // SAFETY: the plug-in guarantees its arguments.
         Err(reason) => unsafe { error_of(make_error, &reason) },
     }
 }
@@ -112,7 +112,7 @@ pub(in crate::host) unsafe extern "C" fn sent(
 /// Returns the bytes of a piece.
 ///
 /// # Safety
-/// There are as many as it says for as long as its deleter is not called, or it is NULL.
+/// The declared number of bytes is valid until the deleter is called, or the pointer is NULL.
 unsafe fn data(piece: &PJRT_Chunk) -> Result<&[u8], String> {
     if piece.size == 0 {
         return Ok(&[]);
@@ -120,33 +120,34 @@ unsafe fn data(piece: &PJRT_Chunk) -> Result<&[u8], String> {
     if piece.data.is_null() || piece.size > LONGEST_BYTES {
         return Err(format!("the plug-in sent {} bytes at {:?}", piece.size, piece.data));
     }
-    // SAFETY: it is not NULL, of bounded length, and the caller says that it is there.
+    // SAFETY: it is not NULL, of bounded length, and the caller guarantees that it exists.
     Ok(unsafe { std::slice::from_raw_parts(piece.data.cast(), piece.size) })
 }
 
-/// Returns an error of the plug-in's making; NULL, if it does not say how one is made.
+/// Creates an error of the plug-in; NULL, if the plug-in does not provide the function for it.
 ///
 /// # Safety
-/// It is NULL, or points to a function that makes errors, or to NULL.
+/// `make` is NULL, or points to a function that creates errors, or to NULL.
 unsafe fn error_of(make: *mut Option<PJRT_CallbackError>, reason: &str) -> *mut PJRT_Error {
     if make.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: it is not NULL, and the caller says what it points to.
+    // SAFETY: it is not NULL, and the caller guarantees its target.
     match unsafe { make.read() } {
-        // SAFETY: the function takes a code and a message, which is there for the call.
+        // SAFETY: the function takes a code and a message, which is valid for the call.
         Some(make) => unsafe { make(INTERNAL, reason.as_ptr().cast(), reason.len()) },
         None => ptr::null_mut(),
     }
 }
 
-/// The callback for data that a program receives. A stream without a handler is left alone.
+/// Handles a stream through which a program receives; called by the plug-in. A stream without a
+/// handler is ignored.
 pub(in crate::host) unsafe extern "C" fn received(
     stream: *mut PJRT_CopyToDeviceStream,
     number: *mut c_void,
 ) {
     if let Some(Handler::Receive(action)) = handler(number).filter(|_| !stream.is_null()) {
-        // A panic must not reach the plug-in's frames.
+        // A panic must not unwind into the plug-in.
         let _ = catch_unwind(AssertUnwindSafe(|| action(stream)));
     }
 }

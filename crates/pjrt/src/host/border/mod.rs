@@ -1,8 +1,8 @@
-//! The border to the C API: the library, the table of its functions, calls with arguments of the
-//! size that the plug-in was built with, and checked answers.
+//! The interface to the C API: the library, its table of functions, calls with arguments of the
+//! size that the plug-in was built with, and checked results.
 //!
-//! Nothing that a plug-in gives is used unchecked: counts and lengths are bounded, pointers that
-//! must not be NULL are compared with it. This folder must never know what a call is for.
+//! No result of a plug-in is used unchecked: counts and lengths are bounded, and required pointers
+//! are compared with NULL. The module does not depend on the purpose of a call.
 
 mod answers;
 mod callbacks;

@@ -1,4 +1,4 @@
-//! Payloads of errors, beside their code and message.
+//! Payloads of errors, in addition to their code and message.
 //!
 //! A plug-in passes them one by one to a function of the host during one call. They are collected
 //! per thread: payloads that come later, or on another thread, are lost.
@@ -10,35 +10,35 @@ use std::{
 
 use serdes_library_file::printable;
 
-/// Something that an error carries, for programs.
+/// A payload of an error, for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPayload {
-    /// Name of the payload, such as the type of a message; control characters are escaped.
+    /// The name of the payload, such as the type of a message; control characters are escaped.
     pub key: String,
-    /// Its bytes: the first 64 KiB.
+    /// The first 64 KiB of the content.
     pub value: Vec<u8>,
 }
 
-/// No error is believed to carry more pieces.
+/// The maximum number of payloads of an error.
 const MOST: usize = 64;
-/// No piece is believed to be longer, in bytes.
+/// The maximum length of a payload, in bytes.
 const LONGEST_VALUE: usize = 64 << 10;
-/// No key is believed to be longer, in bytes.
+/// The maximum length of a key, in bytes.
 const LONGEST_KEY: usize = 4 << 10;
 
 thread_local! {
-    /// Payloads that came during the call in progress; `None` outside of such a call.
+    /// The payloads of the call in progress; `None` outside such a call.
     static SHOWN: RefCell<Option<Vec<ErrorPayload>>> = const { RefCell::new(None) };
 }
 
-/// Makes a call, and gives what it showed to [`visit`].
+/// Runs `call`, and returns its result with the payloads that it passed to [`visit`].
 pub(super) fn collected<R>(call: impl FnOnce() -> R) -> (R, Vec<ErrorPayload>) {
     SHOWN.set(Some(Vec::new()));
     let result = call();
     (result, SHOWN.take().unwrap_or_default())
 }
 
-/// The callback for each payload.
+/// Receives each payload; called by the plug-in.
 pub(super) unsafe extern "C" fn visit(
     key: *const c_char,
     key_size: usize,
@@ -46,12 +46,11 @@ pub(super) unsafe extern "C" fn visit(
     value_size: usize,
     _: *mut c_void,
 ) {
-    // A thread that ends has nowhere to collect, and `collected` is not called by what is called
-    // here.
+    // The thread-local value is gone while a thread ends. `collected` is never called from here.
     let _ = SHOWN.try_with(|shown| {
         let Ok(mut shown) = shown.try_borrow_mut() else { return };
         let Some(found) = shown.as_mut().filter(|found| found.len() < MOST) else { return };
-        // SAFETY: the plug-in declares these lengths in bytes, for the time of the call.
+        // SAFETY: the plug-in declares these lengths in bytes, for the duration of the call.
         let (key, value) = unsafe {
             (bytes(key, key_size.min(LONGEST_KEY)), bytes(value, value_size.min(LONGEST_VALUE)))
         };

@@ -22,7 +22,8 @@ use crate::PjrtError;
 /// A function without a result.
 type RawProcedure = unsafe extern "C" fn(*mut c_void);
 
-/// Arguments as they are handed over: with room behind them for what a newer plug-in may look at.
+/// Arguments in the form that is passed: followed by space for fields that a newer plug-in may
+/// read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::host) struct Handed<A> {
@@ -38,7 +39,7 @@ impl<A: Arguments> Handed<A> {
 }
 
 impl<A> Handed<A> {
-    /// Any struct with that room behind it. Its size is for the caller to set.
+    /// Wraps any struct, with this space after it. The caller sets its size.
     #[inline]
     pub(in crate::host) fn of(arguments: A) -> Self {
         Self { arguments, room: [0; PADDING / size_of::<u64>()] }
@@ -62,13 +63,13 @@ impl<A> DerefMut for Handed<A> {
 /// One function of a plug-in.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// `None` where the table ends before it, or has NULL.
+    /// `None` if the table is too short, or contains NULL.
     function: Option<RawFunction>,
-    /// Size that is declared for its arguments, in bytes.
+    /// The declared size of its arguments, in bytes.
     struct_size: usize,
 }
 
-/// The functions of a plug-in, and how long it takes their arguments to be.
+/// The functions of a plug-in, and the sizes of their arguments in its version.
 #[derive(Debug)]
 pub(in crate::host) struct Table {
     entries: [Entry; CALLS.len()],
@@ -78,7 +79,7 @@ pub(in crate::host) struct Table {
     warnings: Vec<String>,
 }
 
-/// The table's own fields, in bytes from its start.
+/// The offsets of the table's own fields, in bytes.
 const EXTENSION_START: usize = 8;
 const VERSION_SIZE: usize = 16;
 const MAJOR: usize = 32;
@@ -92,8 +93,8 @@ impl Table {
     /// [`PjrtError::BadTable`], [`PjrtError::OtherMajor`] or [`PjrtError::TooOld`].
     ///
     /// # Safety
-    /// `address` is NULL, or what `GetPjrtApi` of a library that is never closed answered: there
-    /// are as many bytes as its first field says.
+    /// `address` is NULL, or the result of `GetPjrtApi` of a library that is never closed, and has
+    /// as many bytes as its first field declares.
     pub(in crate::host) unsafe fn read(address: *const u8) -> Result<Self, PjrtError> {
         let bad = |what, found: String, expected| PjrtError::BadTable { what, found, expected };
         if address.is_null() {
@@ -102,13 +103,13 @@ impl Table {
         if !address.addr().is_multiple_of(align_of::<usize>()) {
             return Err(bad("its address", format!("{address:?}"), "a multiple of 8"));
         }
-        // SAFETY: the caller says that there is a table; each has this field first. The address is
+        // SAFETY: the caller guarantees a table; each begins with this field. The address is
         // aligned.
         let struct_size = unsafe { address.cast::<usize>().read() };
         if struct_size < FIRST_FUNCTION {
             return Err(bad("its size", struct_size.to_string(), "40 bytes and more"));
         }
-        // SAFETY: both lie in the first 40 bytes, and the table has at least those.
+        // SAFETY: both are in the first 40 bytes, and the table has at least those.
         let number = |at: usize| unsafe { address.add(at).cast::<i32>().read() };
         let (major, minor) = (number(MAJOR), number(MINOR));
         let Some(minor) = u32::try_from(minor).ok().map(Minor::new).filter(|_| major == 0) else {
@@ -124,8 +125,8 @@ impl Table {
             let offset = pjrt::function(name).and_then(|function| function.offset(minor));
             let within = offset.filter(|offset| offset + size_of::<usize>() <= readable);
             entry.function = within.and_then(|offset| {
-                // SAFETY: the pointer ends inside the table, whose slots are aligned as it is; a
-                // slot is NULL or a function of this type, and NULL is `None`.
+                // SAFETY: the pointer ends inside the table, whose slots are aligned like the
+                // table; a slot is NULL or a function of this type, and NULL is `None`.
                 unsafe { address.add(offset).cast::<Option<RawFunction>>().read() }
             });
             if within.is_some() && entry.function.is_none() {
@@ -133,7 +134,7 @@ impl Table {
             }
             entry.struct_size = arguments.handover(minor).map_or(0, |given| given.struct_size);
         }
-        // SAFETY: the field lies in the first 40 bytes.
+        // SAFETY: the field is in the first 40 bytes.
         let version_size = unsafe { address.add(VERSION_SIZE).cast::<usize>().read() };
         if version_size != FIRST_FUNCTION - VERSION_SIZE {
             warnings
@@ -141,7 +142,7 @@ impl Table {
         }
         // SAFETY: as above; it points to the first extension, or is NULL.
         let first = unsafe { address.add(EXTENSION_START).cast::<*const u8>().read() };
-        // SAFETY: `first` is the start of a chain as the C API has it.
+        // SAFETY: `first` is the start of a chain as the C API defines it.
         let extensions = unsafe { Chain::walk(first, minor, &mut warnings) };
         Ok(Self { entries, minor, struct_size, extensions, warnings })
     }
@@ -162,7 +163,7 @@ impl Table {
         &self.warnings
     }
 
-    /// The functions that this host calls and the plug-in does not have.
+    /// Returns the functions that this host calls and the plug-in does not have.
     pub(in crate::host) fn missing(&self) -> impl Iterator<Item = &'static str> {
         let entries = self.entries.iter().zip(CALLS);
         entries.filter(|(entry, _)| entry.function.is_none()).map(|(_, call)| call.0)
@@ -193,16 +194,16 @@ impl Table {
         PjrtError::Missing { function, since, minor: self.minor }
     }
 
-    /// Calls the function that the arguments belong to. What it wrote into them is only to be
-    /// looked at where it succeeds.
+    /// Calls the function that the arguments belong to. Its results may be read only if it
+    /// succeeds.
     ///
     /// # Errors
     /// [`PjrtError::Missing`] if the plug-in does not have the function, [`PjrtError::Status`] if
     /// it reports an error.
     ///
     /// # Safety
-    /// The arguments are what the C API demands of this call: handles of this plug-in that are
-    /// alive, pointers to as much as their counts say.
+    /// The arguments are as the C API requires for this call: live handles of this plug-in, and
+    /// pointers to as many items as their counts declare.
     pub(in crate::host) unsafe fn call<A: Call>(
         &self,
         arguments: &mut Handed<A>,
@@ -211,9 +212,9 @@ impl Table {
         let address = ptr::from_mut(arguments);
         let error = {
             let _call = enter(A::FUNCTION);
-            // SAFETY: every struct of arguments begins with its size. The function is the
-            // plug-in's for these arguments: the slot was found by the history of its minor. It
-            // gets as many bytes as are declared, and padding behind them.
+            // SAFETY: every struct of arguments begins with its size. The function is the plug-in's
+            // for these arguments, since the slot was found by the history of its minor. It gets as
+            // many bytes as are declared, and padding after them.
             unsafe {
                 address.cast::<usize>().write(struct_size);
                 function(address.cast())
@@ -222,7 +223,7 @@ impl Table {
         if error.is_null() { Ok(()) } else { Err(self.error(A::FUNCTION, error)) }
     }
 
-    /// Calls a function with arguments that `fill` has set, and gives back what it wrote.
+    /// Calls a function with arguments that `fill` has set, and returns them with the results.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -236,7 +237,7 @@ impl Table {
     ) -> Result<A, PjrtError> {
         let mut arguments = Handed::<A>::new();
         fill(&mut arguments);
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.call(&mut arguments) }?;
         Ok(*arguments)
     }
@@ -253,11 +254,11 @@ impl Table {
         self.extensions.function(A::EXTENSION, A::OFFSET).ok_or_else(missing)
     }
 
-    /// Calls a function of an extension as [`Self::ask`] does one of the table.
+    /// Calls a function of an extension, like [`Self::ask`] for the table.
     ///
     /// # Errors
-    /// [`PjrtError::NotInExtensions`] if the plug-in does not have it, [`PjrtError::Status`] if it
-    /// reports an error.
+    /// [`PjrtError::NotInExtensions`] if the plug-in does not have the function,
+    /// [`PjrtError::Status`] if it reports an error.
     ///
     /// # Safety
     /// As [`Self::call`].
@@ -270,15 +271,15 @@ impl Table {
         fill(&mut arguments);
         let error = {
             let _call = enter(A::FUNCTION);
-            // SAFETY: the function is that of these arguments: it was found in its extension, by
-            // its place there. The struct says its own size, and padding follows it.
+            // SAFETY: the function is the one for these arguments: it was found in its extension,
+            // at its offset. The struct declares its own size, and padding follows it.
             unsafe { called(ptr::from_mut(&mut arguments).cast()) }
         };
         self.taken(A::FUNCTION, error)?;
         Ok(*arguments)
     }
 
-    /// Takes an error that a plug-in handed over, and destroys it. NULL is none.
+    /// Takes ownership of an error that a plug-in returned, and destroys it. NULL is no error.
     pub(in crate::host) fn taken(
         &self,
         call: &'static str,
@@ -294,8 +295,8 @@ impl Table {
         let code = match self.entry::<PJRT_Error_GetCode_Args>() {
             Ok((function, struct_size)) => {
                 code.struct_size = struct_size;
-                // SAFETY: the error is alive, and the function the one for these arguments. It
-                // answers no error of its own that could be asked for its code.
+                // SAFETY: the error is alive, and the function is the one for these arguments. It
+                // does not return an error whose code could be queried in turn.
                 let failed = unsafe { function(ptr::from_mut(&mut code).cast()) };
                 self.destroy(failed);
                 code.code
@@ -330,8 +331,8 @@ impl Table {
         arguments.visitor = Some(payloads::visit);
         let (failed, found) = payloads::collected(|| {
             let _call = enter(PJRT_Error_ForEachPayload_Args::FUNCTION);
-            // SAFETY: the error is alive, the function the one for these arguments, and the visitor
-            // takes any bytes that are there.
+            // SAFETY: the error is alive, the function is the one for these arguments, and the
+            // visitor accepts any bytes.
             unsafe { function(ptr::from_mut(&mut arguments).cast()) }
         });
         self.destroy(failed);
@@ -346,13 +347,13 @@ impl Table {
         }
     }
 
-    /// Calls one of the two functions that answer nothing; does nothing if it is not there.
+    /// Calls one of the two functions without a result; does nothing if it is missing.
     fn procedure<A: Call>(&self, arguments: &mut Handed<A>) {
         let Ok((function, struct_size)) = self.entry::<A>() else { return };
         let address = ptr::from_mut(arguments);
         let _call = enter(A::FUNCTION);
-        // SAFETY: as in `call`. The function is declared without a result, so that it is called
-        // as what it is; the table has one type for all.
+        // SAFETY: as in `call`. The function is declared without a result, so it is called with its
+        // real type; the table has one type for all.
         unsafe {
             let procedure = std::mem::transmute::<RawFunction, RawProcedure>(function);
             address.cast::<usize>().write(struct_size);
@@ -361,8 +362,8 @@ impl Table {
     }
 }
 
-/// Returns the number of readable bytes in a table of that minor: the declared size, or that of the
-/// known table where upstream did not move the size macro with the table.
+/// Returns the number of readable bytes in a table of `minor`: the declared size, or that of the
+/// known table if upstream did not update the size macro with the table.
 fn readable(minor: Minor, struct_size: usize, warnings: &mut Vec<String>) -> usize {
     let Some(known) = pjrt::table_size(minor) else { return struct_size };
     let is_known = minor.is_known();

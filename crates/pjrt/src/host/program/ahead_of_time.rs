@@ -1,4 +1,4 @@
-//! Compiling for devices that need not be here, and loading what was compiled so.
+//! Compiles programs for devices that may be absent, and loads the results.
 
 use std::ptr;
 
@@ -13,13 +13,13 @@ use super::{
 use crate::{Client, PjrtError, Topology};
 
 impl Topology {
-    /// Compiles a program for devices of the topology, none of which need be here. It is run where
-    /// a client has loaded it ([`Client::load`]).
+    /// Compiles a program for devices of the topology, which may all be absent. The program can be
+    /// run once a client has loaded it ([`Client::load`]).
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for a program of no bytes, or options for more devices than
-    /// the topology has; [`PjrtError::Status`] with the compiler's words, such as that the plug-in
-    /// compiles for its own devices alone.
+    /// [`PjrtError::InvalidArgument`] for an empty program, or options for more devices than the
+    /// topology has; [`PjrtError::Status`] from the compiler, for example if the plug-in compiles
+    /// only for its own devices.
     pub fn compile(
         &self,
         program: &Program<'_>,
@@ -30,8 +30,8 @@ impl Topology {
         let table = self.origin().table();
         let handed = handed_program(program, table.minor());
         let raw = self.raw();
-        // SAFETY: the topology is alive; the program and the options are there for the call, with
-        // as many bytes as are said. A client need not be given.
+        // SAFETY: the topology is alive; the program and the options are valid for the call, with
+        // the declared lengths. A client is not required.
         let made = unsafe {
             table.ask(|call: &mut PJRT_Compile_Args| {
                 call.topology = raw;
@@ -42,11 +42,11 @@ impl Topology {
             })
         }?;
         let origin = self.origin().clone();
-        // SAFETY: a call that succeeds hands over this executable.
+        // SAFETY: a successful call returns ownership of this executable.
         unsafe { Executable::taken("PJRT_Compile", origin, made.executable) }
     }
 
-    /// Returns the numbers of its first devices, one for each replica and partition.
+    /// Returns the ids of the first devices, one for each replica and partition.
     fn first(&self, replicas: u32, partitions: u32) -> Result<Vec<i32>, PjrtError> {
         let devices = self.devices()?;
         let count = u64::from(replicas) * u64::from(partitions);
@@ -57,18 +57,18 @@ impl Topology {
                 expected: format!("{} at most, which the topology has", devices.len()),
             });
         }
-        // It fits: it is no more than there are devices.
+        // The cast is lossless: the count is at most the number of devices.
         devices.iter().take(count as usize).map(|device| device.id()).collect()
     }
 }
 
 impl Client {
-    /// Loads a program that was compiled without a client onto its devices. A plug-in that has no
-    /// call for that (before 0.95) gets the program as bytes.
+    /// Loads a program that was compiled without a client onto the client's devices. A plug-in
+    /// without a call for that (before 0.95) gets the program as bytes.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for a program that another plug-in compiled;
-    /// [`PjrtError::Status`] as the plug-in's, such as that it is for other devices.
+    /// [`PjrtError::Status`] from the plug-in, for example if it is for other devices.
     pub fn load(&self, executable: &Executable) -> Result<LoadedExecutable, PjrtError> {
         const CALL: &str = "PJRT_Client_Load";
         let table = self.handle().table();
@@ -80,7 +80,7 @@ impl Client {
             });
         }
         let (client, raw) = (self.handle().raw(), executable.raw());
-        // SAFETY: the client and the executable are alive and of one plug-in.
+        // SAFETY: the client and the executable are alive and belong to one plug-in.
         let made = unsafe {
             table.ask(|call: &mut PJRT_Client_Load_Args| {
                 call.client = client;
@@ -91,7 +91,7 @@ impl Client {
             Err(error) if error.is_unsupported() => {
                 self.load_serialized(&executable.serialize()?, None)
             }
-            // SAFETY: a call that succeeds hands over this executable.
+            // SAFETY: a successful call returns ownership of this executable.
             made => unsafe {
                 LoadedExecutable::taken(CALL, self.handle(), made?.loaded_executable)
             },

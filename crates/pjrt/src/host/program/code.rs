@@ -1,4 +1,4 @@
-//! A program as bytes, and as a plug-in is handed it.
+//! A program as bytes, and in the form that is passed to a plug-in.
 
 use std::{ffi::c_char, ptr};
 
@@ -6,7 +6,7 @@ use serdes_abi::pjrt::{Minor, args::*};
 
 use crate::{PjrtError, host::border::Handed};
 
-/// In which form a program is.
+/// The format of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProgramFormat {
@@ -19,7 +19,7 @@ pub enum ProgramFormat {
 }
 
 impl ProgramFormat {
-    /// Returns its name in the interface.
+    /// Returns the name in the interface.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// Creates a program in that form.
+    /// Creates a program in this format.
     #[must_use]
     pub fn new(code: &'a [u8], format: ProgramFormat) -> Self {
         Self { code, format }
@@ -49,13 +49,14 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Returns a program as a plug-in of that minor takes it; it points to the code.
+/// Returns a program in the form that a plug-in of `minor` takes; it points to the code.
 pub(super) fn handed_program(program: &Program<'_>, minor: Minor) -> Handed<PJRT_Program> {
     let name = program.format.name();
     Handed::of(PJRT_Program {
         struct_size: struct_size(PJRT_Program::HISTORY, minor),
         extension_start: ptr::null_mut(),
-        // It is read and not written to: the same struct serves for what is written.
+        // The plug-in only reads it; the struct has a mutable pointer because it also serves for
+        // output.
         code: program.code.as_ptr().cast_mut().cast::<c_char>(),
         code_size: program.code.len(),
         format: name.as_ptr().cast(),

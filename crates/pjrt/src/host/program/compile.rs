@@ -1,4 +1,4 @@
-//! Compiling programs, and loading those that were compiled before.
+//! Compiles programs, and loads programs that were compiled before.
 
 use serdes_abi::pjrt::{Minor, args::*};
 
@@ -9,15 +9,15 @@ use super::{
 };
 use crate::{PjrtError, host::client::Client};
 
-/// The first minor that takes other options for a program that was compiled before.
+/// The first minor that accepts other options for a program that was compiled before.
 const OVERRIDDEN_SINCE: Minor = Minor::new(71);
 
 impl Client {
     /// Compiles a program for devices of the client.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for a program of no bytes; [`PjrtError::Status`] with the
-    /// compiler's words.
+    /// [`PjrtError::InvalidArgument`] for an empty program; [`PjrtError::Status`] from the
+    /// compiler.
     pub fn compile(
         &self,
         program: &Program<'_>,
@@ -27,8 +27,8 @@ impl Client {
         let options = self.serialized(options)?;
         let handed = handed_program(program, self.minor());
         let client = self.handle().raw();
-        // SAFETY: the client is alive; the program and the options are there for the call, with as
-        // many bytes as are said.
+        // SAFETY: the client is alive; the program and the options are valid for the call, with the
+        // declared lengths.
         let made = unsafe {
             self.handle().table().ask(|call: &mut PJRT_Client_Compile_Args| {
                 call.client = client;
@@ -37,19 +37,19 @@ impl Client {
                 call.compile_options_size = options.len();
             })
         }?;
-        // SAFETY: a call that succeeds hands over this executable.
+        // SAFETY: a successful call returns ownership of this executable.
         unsafe { LoadedExecutable::taken("PJRT_Client_Compile", self.handle(), made.executable) }
     }
 
-    /// Loads a program that was compiled before: bytes that [`Executable::serialize`] has given, of
-    /// a plug-in of the same build.
+    /// Loads a program that was compiled before: the result of [`Executable::serialize`] from a
+    /// plug-in of the same build.
     ///
     /// [`Executable::serialize`]: super::Executable::serialize
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for no bytes, and for options that the plug-in's version does
-    /// not take here; [`PjrtError::Status`] as the plug-in's, such as that they are of another
-    /// build.
+    /// not accept here; [`PjrtError::Status`] from the plug-in, for example if the bytes are from
+    /// another build.
     pub fn load_serialized(
         &self,
         serialized: &[u8],
@@ -66,7 +66,7 @@ impl Client {
         }
         let options = options.map(|options| self.serialized(options)).transpose()?;
         let client = self.handle().raw();
-        // SAFETY: the client is alive; the bytes and the options are there for the call.
+        // SAFETY: the client is alive; the bytes and the options are valid for the call.
         let made = unsafe {
             self.handle().table().ask(|call: &mut PJRT_Executable_DeserializeAndLoad_Args| {
                 call.client = client;
@@ -79,11 +79,12 @@ impl Client {
             })
         }?;
         let call = "PJRT_Executable_DeserializeAndLoad";
-        // SAFETY: a call that succeeds hands over this executable.
+        // SAFETY: a successful call returns ownership of this executable.
         unsafe { LoadedExecutable::taken(call, self.handle(), made.loaded_executable) }
     }
 
-    /// Options as its plug-in takes them; the client chooses devices where none were given.
+    /// Returns options in the form that the plug-in takes; the client chooses devices if none were
+    /// set.
     fn serialized(&self, options: &CompileOptions) -> Result<Vec<u8>, PjrtError> {
         options
             .serialize(|replicas, partitions| self.default_device_assignment(replicas, partitions))

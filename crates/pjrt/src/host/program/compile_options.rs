@@ -1,5 +1,5 @@
-//! Options of a compilation: the few that every one needs, as the message `xla.CompileOptionsProto`
-//! that plug-ins accept.
+//! The few options that every compilation needs, as the message `xla.CompileOptionsProto` that
+//! plug-ins accept.
 
 use prost::Message;
 
@@ -8,16 +8,16 @@ use crate::PjrtError;
 
 /// Options of a compilation.
 ///
-/// Plug-ins end the process on options that name no replica or partition, so that there are none
+/// Plug-ins end the process on options without replicas or partitions, so these cannot be expressed
 /// here.
 #[derive(Clone, Debug)]
 pub struct CompileOptions(Form);
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// Made of what was asked for.
+    /// Created from numbers of replicas, partitions and devices.
     Made(Made),
-    /// A message that somebody else has made, which was checked.
+    /// A message that another program has written, which was checked.
     Serialized(Vec<u8>),
 }
 
@@ -25,18 +25,18 @@ enum Form {
 struct Made {
     replicas: u32,
     partitions: u32,
-    /// The numbers of devices, partition by partition for each replica.
+    /// The ids of devices, partition by partition for each replica.
     devices: Option<Vec<i32>>,
     is_portable: bool,
     uses_spmd: bool,
 }
 
-/// No program runs on more devices.
+/// The maximum number of devices of a program.
 const MOST_DEVICES: i64 = 1 << 20;
 
 impl CompileOptions {
-    /// Options for a program of `replicas` copies, each divided into `partitions`. It runs on their
-    /// product of devices.
+    /// Creates options for a program with `replicas` copies, each divided into `partitions`. It
+    /// runs on `replicas * partitions` devices.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] if either is 0, or both together more than a million.
@@ -47,7 +47,7 @@ impl CompileOptions {
         Ok(Self(Form::Made(made)))
     }
 
-    /// Options for a program that runs on one device, whichever it is told when it is run.
+    /// Creates options for a program that runs on one device, which is chosen for each run.
     #[must_use]
     pub fn portable() -> Self {
         Self(Form::Made(Made {
@@ -59,8 +59,8 @@ impl CompileOptions {
         }))
     }
 
-    /// Sets the numbers of the devices, partition by partition for each replica, in place of those
-    /// that the client chooses. Only options of [`Self::new`] take them.
+    /// Sets the ids of the devices, partition by partition for each replica, instead of those that
+    /// the client chooses. Only options of [`Self::new`] accept them.
     ///
     /// # Errors
     /// [`PjrtError::InvalidArgument`] for options of another constructor, or another number of
@@ -79,11 +79,12 @@ impl CompileOptions {
         Ok(self)
     }
 
-    /// Options that a framework has serialized (`xla.CompileOptionsProto`), unchanged.
+    /// Creates options from the bytes that a framework has serialized (`xla.CompileOptionsProto`),
+    /// unchanged.
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for bytes that are no such message, and for one that plug-ins
-    /// end the process on: without replicas or partitions, or with more than a million.
+    /// [`PjrtError::InvalidArgument`] for bytes that are not such a message, and for one on which
+    /// plug-ins end the process: without replicas or partitions, or with more than a million.
     pub fn of_bytes(serialized: Vec<u8>) -> Result<Self, PjrtError> {
         let message = CompileOptionsMessage::decode(&*serialized).map_err(|error| {
             let what = "the serialized compile options";
@@ -109,8 +110,8 @@ impl CompileOptions {
         Ok(Self(Form::Serialized(serialized)))
     }
 
-    /// Returns the message for a plug-in; `choose` gives the devices for the replicas and
-    /// partitions where none were given.
+    /// Returns the message for a plug-in; `choose` returns the devices for the replicas and
+    /// partitions if none were set.
     pub(super) fn serialize(
         &self,
         choose: impl FnOnce(u32, u32) -> Result<Vec<i32>, PjrtError>,
@@ -126,7 +127,7 @@ impl CompileOptions {
         };
         let device_assignment = chosen.map(|devices| assignment(made, &devices));
         let build = BuildOptionsMessage {
-            // No device in particular.
+            // No specific device.
             device_ordinal: -1,
             num_replicas: made.replicas.into(),
             num_partitions: made.partitions.into(),
@@ -169,7 +170,7 @@ fn assignment(made: &Made, devices: &[i32]) -> DeviceAssignmentProto {
     }
 }
 
-/// `xla.CompileOptionsProto`, as far as it matters here.
+/// The fields of `xla.CompileOptionsProto` that are used here.
 #[derive(Clone, PartialEq, Message)]
 struct CompileOptionsMessage {
     #[prost(message, optional, tag = "3")]
@@ -178,7 +179,7 @@ struct CompileOptionsMessage {
     compile_portable_executable: bool,
 }
 
-/// `xla.ExecutableBuildOptionsProto`, as far as it matters here.
+/// The fields of `xla.ExecutableBuildOptionsProto` that are used here.
 #[derive(Clone, PartialEq, Message)]
 struct BuildOptionsMessage {
     #[prost(int64, tag = "1")]

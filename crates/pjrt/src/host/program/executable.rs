@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// A program that was compiled.
+/// A compiled program.
 #[derive(Debug)]
 pub struct Executable {
     origin: Origin,
@@ -30,13 +30,13 @@ pub struct Executable {
     outputs: usize,
 }
 
-// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done by the owner alone.
+// SAFETY: the C API lets any thread use any object, several at once except for destroying it, which
+// only the owner does.
 unsafe impl Send for Executable {}
 // SAFETY: as above.
 unsafe impl Sync for Executable {}
 
-/// Calls that are given the executable alone.
+/// Makes a call whose only input is the executable.
 macro_rules! of_executable {
     ($executable:expr, $arguments:ident) => {{
         let raw = $executable.raw.as_ptr();
@@ -45,23 +45,23 @@ macro_rules! of_executable {
     }};
 }
 
-/// The program as the compiler left it.
+/// The program after the compiler's optimizations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptimizedProgram {
-    /// Its format, such as `hlo_with_config`.
+    /// The format, such as `hlo_with_config`.
     pub format: String,
-    /// Its bytes.
+    /// The bytes of the program.
     pub code: Vec<u8>,
 }
 
-/// No program is believed to have more outputs.
+/// The maximum number of outputs of a program.
 const MOST_OUTPUTS: usize = 1 << 20;
 
 impl Executable {
-    /// Takes an executable that a plug-in handed over.
+    /// Takes ownership of an executable that a plug-in returned.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client or plug-in, and owned by no other handle.
+    /// It is NULL or alive, belongs to this client or plug-in, and is owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         origin: Origin,
@@ -89,18 +89,18 @@ impl Executable {
     /// Returns its name.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn name(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_Executable_Name";
         let found = of_executable!(self, PJRT_Executable_Name_Args)?;
-        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the executable.
         unsafe { text(CALL, "its text", found.executable_name, found.executable_name_size) }
     }
 
-    /// Returns the number of its copies that run together.
+    /// Returns the number of copies that run together.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn replicas(&self) -> Result<usize, PjrtError> {
         Ok(of_executable!(self, PJRT_Executable_NumReplicas_Args)?.num_replicas)
     }
@@ -108,7 +108,7 @@ impl Executable {
     /// Returns the number of parts into which each copy is divided.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn partitions(&self) -> Result<usize, PjrtError> {
         Ok(of_executable!(self, PJRT_Executable_NumPartitions_Args)?.num_partitions)
     }
@@ -119,41 +119,41 @@ impl Executable {
         self.outputs
     }
 
-    /// Returns the size of its code in bytes; negative from plug-ins that do not know it.
+    /// Returns the size of the code in bytes; negative from plug-ins that do not know it.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn code_bytes(&self) -> Result<i64, PjrtError> {
         Ok(of_executable!(self, PJRT_Executable_SizeOfGeneratedCodeInBytes_Args)?.size_in_bytes)
     }
 
-    /// Returns a text that is the same for programs that are.
+    /// Returns a text that is equal for equal programs.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.35.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.35.
     pub fn fingerprint(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_Executable_Fingerprint";
         let found = of_executable!(self, PJRT_Executable_Fingerprint_Args)?;
         let (start, length) = (found.executable_fingerprint, found.executable_fingerprint_size);
-        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the executable.
         unsafe { text(CALL, "its text", start, length) }
     }
 
     /// Returns the estimated costs by name, such as `flops`.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn cost_analysis(&self) -> Result<Vec<(String, Value)>, PjrtError> {
         let found = of_executable!(self, PJRT_Executable_GetCostAnalysis_Args)?;
         let call = "PJRT_Executable_GetCostAnalysis";
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         unsafe { attributes(call, found.properties, found.num_properties) }
     }
 
-    /// Returns the memory that it needs.
+    /// Returns the memory that the program needs.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.40.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.40.
     pub fn memory(&self) -> Result<ProgramMemory, PjrtError> {
         let found = of_executable!(self, PJRT_Executable_GetCompiledMemoryStats_Args)?;
         Ok(ProgramMemory::of(&found, self.table().minor()))
@@ -162,14 +162,14 @@ impl Executable {
     /// Returns the element types of its outputs.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for another number of types than of outputs, or a
-    /// number that is no type with data.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] if the numbers of types and outputs differ,
+    /// or a number is not a type with data.
     pub fn output_types(&self) -> Result<Vec<ElementType>, PjrtError> {
         const CALL: &str = "PJRT_Executable_OutputElementTypes";
         let found = of_executable!(self, PJRT_Executable_OutputElementTypes_Args)?;
         self.check_count(CALL, found.num_output_types)?;
         let start: *const c_int = found.output_types;
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         let numbers = unsafe { list(CALL, "its list", start, found.num_output_types) }?;
         let minor = self.table().minor();
         numbers.iter().map(|&number| of_answer(CALL, number, minor)).collect()
@@ -178,20 +178,20 @@ impl Executable {
     /// Returns the dimensions of its outputs on each device.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for another number of them than of outputs, or
-    /// dimensions that cannot be.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] if their number differs from that of the
+    /// outputs, or for invalid dimensions.
     pub fn output_dims(&self) -> Result<Vec<Vec<i64>>, PjrtError> {
         const CALL: &str = "PJRT_Executable_OutputDimensions";
         let found = of_executable!(self, PJRT_Executable_OutputDimensions_Args)?;
         self.check_count(CALL, found.num_outputs)?;
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         let ranks = unsafe { list(CALL, "its ranks", found.dim_sizes, found.num_outputs) }?;
         if let Some(&rank) = ranks.iter().find(|&&rank| rank > MOST_DIMENSIONS) {
             return Err(bad(CALL, "the rank of an output", rank, "254 at most"));
         }
-        // It fits: each is small, and so is their number.
+        // The sum cannot overflow: each rank is small, and so is their number.
         let total = ranks.iter().sum();
-        // SAFETY: the dimensions of all outputs are in one list, which is the executable's.
+        // SAFETY: the dimensions of all outputs are in one list, which belongs to the executable.
         let mut rest = unsafe { list(CALL, "its dimensions", found.dims, total) }?;
         let mut dims = Vec::with_capacity(ranks.len());
         for &rank in ranks {
@@ -206,37 +206,37 @@ impl Executable {
         Ok(dims)
     }
 
-    /// Returns the kinds of memory that its outputs are in.
+    /// Returns the kinds of memory of the outputs.
     ///
     /// # Errors
-    /// As the plug-in's, many of which do not say it; [`PjrtError::BadAnswer`] for another number
-    /// of them than of outputs.
+    /// The plug-in's errors, since many do not report it; [`PjrtError::BadAnswer`] if their number
+    /// differs from that of the outputs.
     pub fn output_memory_kinds(&self) -> Result<Vec<String>, PjrtError> {
         const CALL: &str = "PJRT_Executable_OutputMemoryKinds";
         let found = of_executable!(self, PJRT_Executable_OutputMemoryKinds_Args)?;
         self.check_count(CALL, found.num_outputs)?;
         let (kinds, sizes) = (found.memory_kinds, found.memory_kind_sizes);
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         unsafe { texts(CALL, kinds, sizes, found.num_outputs) }
     }
 
-    /// Returns the kinds of memory in which it expects its parameters.
+    /// Returns the kinds of memory in which the program expects its parameters.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.102.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.102.
     pub fn parameter_memory_kinds(&self) -> Result<Vec<String>, PjrtError> {
         const CALL: &str = "PJRT_Executable_ParameterMemoryKinds";
         let found = of_executable!(self, PJRT_Executable_ParameterMemoryKinds_Args)?;
         let (kinds, sizes) = (found.memory_kinds, found.memory_kind_sizes);
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         unsafe { texts(CALL, kinds, sizes, found.num_parameters) }
     }
 
-    /// Layouts of its outputs on devices, in XLA's notation.
+    /// Returns the layouts of the outputs on devices, in XLA's notation.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::NotInExtensions`] if it does not have the extension of
-    /// layouts, or an older one; [`PjrtError::BadAnswer`] for another number of them than of
+    /// The plug-in's errors; [`PjrtError::NotInExtensions`] if it does not have the extension of
+    /// layouts, or an older one; [`PjrtError::BadAnswer`] if their number differs from that of the
     /// outputs.
     pub fn output_layouts(&self) -> Result<Vec<String>, PjrtError> {
         const CALL: &str = "PJRT_Layouts_PJRT_Executable_GetOutputLayouts";
@@ -250,7 +250,7 @@ impl Executable {
         self.layouts(CALL, found.layouts, found.num_outputs)
     }
 
-    /// Layouts that it expects of its parameters, in XLA's notation.
+    /// Returns the layouts in which the program expects its parameters, in XLA's notation.
     ///
     /// # Errors
     /// As [`Self::output_layouts`].
@@ -271,21 +271,22 @@ impl Executable {
         start: *const *mut PJRT_Layouts_MemoryLayout,
         count: usize,
     ) -> Result<Vec<String>, PjrtError> {
-        // SAFETY: the plug-in declared this number of entries just now; they are the executable's.
+        // SAFETY: the plug-in declared this number of entries just now; they belong to the
+        // executable.
         let layouts = unsafe { list(call, "its layouts", start, count) }?;
         let table = self.table();
-        // SAFETY: each is alive as long as the executable, and stays its.
+        // SAFETY: each is alive as long as the executable, which keeps the ownership.
         layouts.iter().map(|&layout| unsafe { layout_text(table, call, layout, false) }).collect()
     }
 
-    /// Returns the program as the compiler left it.
+    /// Returns the program after the compiler's optimizations.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::BadAnswer`] for a program longer than any, or longer than it
-    /// said before.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for a program that is too long, or longer than it
+    /// reported before.
     pub fn optimized_program(&self) -> Result<OptimizedProgram, PjrtError> {
         const CALL: &str = "PJRT_Executable_OptimizedProgram";
-        // Asked twice: for its length, then for its bytes.
+        // Queries the length first, then the bytes.
         let length = self.ask_program(ptr::null_mut(), 0)?.code_size;
         if length > LONGEST_BYTES {
             return Err(bad(CALL, "the length of the program", length, "4 GiB at most"));
@@ -296,12 +297,12 @@ impl Executable {
             let expected = "no more than it said before";
             return Err(bad(CALL, "the length of the program", found.code_size, expected));
         };
-        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the executable.
         let format = unsafe { text(CALL, "its format", found.format, found.format_size) }?;
         Ok(OptimizedProgram { format, code: code.to_vec() })
     }
 
-    /// Asks for the program, with `code_size` bytes of memory for it, or none.
+    /// Queries the program, with `code_size` bytes of memory for it, or none.
     fn ask_program(&self, code: *mut c_char, code_size: usize) -> Result<PJRT_Program, PjrtError> {
         let (table, raw) = (self.table(), self.raw.as_ptr());
         let mut program = Handed::of(PJRT_Program {
@@ -312,8 +313,8 @@ impl Executable {
             format: ptr::null(),
             format_size: 0,
         });
-        // SAFETY: the executable is alive, and the program is there for the call, with as much
-        // memory as it says.
+        // SAFETY: the executable is alive, and the program is valid for the call, with as much
+        // memory as it declares.
         unsafe {
             table.ask(|call: &mut PJRT_Executable_OptimizedProgram_Args| {
                 call.executable = raw;
@@ -323,11 +324,12 @@ impl Executable {
         Ok(*program)
     }
 
-    /// Returns itself as bytes, for [`Client::load_serialized`](crate::Client::load_serialized)
-    /// with a plug-in of the same build.
+    /// Returns the executable as bytes, for
+    /// [`Client::load_serialized`](crate::Client::load_serialized) with a plug-in of the same
+    /// build.
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn serialize(&self) -> Result<Vec<u8>, PjrtError> {
         const CALL: &str = "PJRT_Executable_Serialize";
         let found = of_executable!(self, PJRT_Executable_Serialize_Args)?;
@@ -337,7 +339,7 @@ impl Executable {
         unsafe { owned_bytes(CALL, "an executable", bytes, owner, deleter) }
     }
 
-    /// Fails unless a call tells of as many outputs as there are.
+    /// Fails unless a call reports the number of outputs that the executable has.
     pub(super) fn check_count(&self, call: &'static str, found: usize) -> Result<(), PjrtError> {
         if found == self.outputs {
             return Ok(());
@@ -349,7 +351,7 @@ impl Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        // An error changes nothing.
+        // An error has no consequence.
         let _ = of_executable!(self, PJRT_Executable_Destroy_Args);
     }
 }
@@ -364,7 +366,7 @@ fn bad(
 }
 
 /// # Safety
-/// `start` and `sizes` point to `count` entries, a text and its length in bytes each, or either is
+/// `start` and `sizes` point to `count` entries, the texts and their lengths in bytes, or either is
 /// NULL.
 unsafe fn texts(
     call: &'static str,

@@ -1,4 +1,4 @@
-//! Running programs.
+//! Runs programs.
 
 use std::{ffi::c_int, ptr, sync::Arc};
 
@@ -14,12 +14,13 @@ use crate::{
     host::{border::Handed, buffer::ExternalReference, drop_thread::DropOnHostThread},
 };
 
-/// An array that a program is run with.
+/// An argument of a run.
 #[derive(Debug)]
 pub enum Argument<'a> {
-    /// It stays as it is, also if the program could take it.
+    /// The array is kept, even if the program could take over its memory.
     Kept(&'a Buffer),
-    /// The program may take its memory for an output; it is gone in any case.
+    /// The program may take over the array's memory for an output; the array is deleted in any
+    /// case.
     Given(Buffer),
 }
 
@@ -32,7 +33,7 @@ impl Argument<'_> {
     }
 }
 
-/// Options of a run of a program.
+/// The options of a program run.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteOptions {
     launch_id: c_int,
@@ -41,13 +42,13 @@ pub struct ExecuteOptions {
 }
 
 impl ExecuteOptions {
-    /// Creates options to run it as the program was compiled.
+    /// Creates options to run the program as it was compiled.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the number that tells which runs in several processes belong together.
+    /// Sets the number that identifies the runs in several processes that belong together.
     #[must_use]
     pub fn with_launch_id(mut self, launch_id: i32) -> Self {
         self.launch_id = launch_id;
@@ -69,12 +70,12 @@ impl ExecuteOptions {
     }
 }
 
-/// Results of a run of a program; outputs may not be computed yet.
+/// The results of a program run; outputs may not be computed yet.
 #[derive(Debug)]
 pub struct Execution {
     outputs: Vec<Vec<Buffer>>,
     complete: Vec<Event>,
-    /// Callbacks of the program, kept until it has run on all devices.
+    /// The program's callbacks, kept until it has run on all devices.
     _called: Option<Arc<DropOnHostThread<HeldTransfers>>>,
 }
 
@@ -82,13 +83,13 @@ impl Execution {
     /// Waits until the program has run on every device.
     ///
     /// # Errors
-    /// [`PjrtError::Status`] if it failed on one: the first that it failed on.
+    /// [`PjrtError::Status`] of the first device on which it failed.
     pub fn wait(&self) -> Result<(), PjrtError> {
-        // All of them are waited for, also after one has failed.
+        // Waits for all devices, even after one has failed.
         self.complete.iter().map(Event::wait).fold(Ok(()), Result::and)
     }
 
-    /// Returns the completion events, one per device, for plug-ins that give them.
+    /// Returns the completion events, one per device, if the plug-in returns them.
     #[must_use]
     pub fn complete(&self) -> &[Event] {
         &self.complete
@@ -100,37 +101,37 @@ impl Execution {
         &self.outputs
     }
 
-    /// Returns the outputs of each device. A buffer that could not be computed says so when it is
-    /// read.
+    /// Returns the outputs of each device. A buffer that could not be computed returns an error
+    /// when it is read.
     #[must_use]
     pub fn into_outputs(self) -> Vec<Vec<Buffer>> {
         self.outputs
     }
 
-    /// Returns the outputs of each device, and [what happens](Self::complete) when a device is
-    /// done.
+    /// Returns the outputs of each device, and the [completion event](Self::complete) of each
+    /// device.
     #[must_use]
     pub fn into_parts(self) -> (Vec<Vec<Buffer>>, Vec<Event>) {
         (self.outputs, self.complete)
     }
 }
 
-/// The first minor whose options say which arguments are kept.
+/// The first minor whose options declare which arguments are kept.
 const KEPT_SINCE: Minor = Minor::new(39);
-/// Places behind those for outputs, in which a plug-in that has more of them than it says leaves
-/// them.
+/// The number of extra entries for outputs, in which a plug-in can store more outputs than it
+/// declares.
 const SPARE: usize = 8;
 const CALL: &str = "PJRT_LoadedExecutable_Execute";
 
 impl LoadedExecutable {
-    /// Runs it with the arguments of each device, in the order of
+    /// Runs the program with the arguments of each device, in the order of
     /// [`addressable_devices`](Self::addressable_devices).
     ///
     /// # Errors
-    /// [`PjrtError::InvalidArgument`] for another number of devices than it is compiled for, or
-    /// devices with different numbers of arguments; [`PjrtError::OtherClient`];
-    /// [`PjrtError::Status`] as the plug-in's, such as that an array has another size;
-    /// [`PjrtError::BadAnswer`] for other outputs than it said.
+    /// [`PjrtError::InvalidArgument`] if the number of devices differs from the compiled one, or
+    /// devices have different numbers of arguments; [`PjrtError::OtherClient`];
+    /// [`PjrtError::Status`] from the plug-in, for example if an array has another size;
+    /// [`PjrtError::BadAnswer`] if the outputs differ from the declared ones.
     pub fn execute(
         &self,
         arguments: Vec<Vec<Argument<'_>>>,
@@ -161,10 +162,10 @@ impl LoadedExecutable {
             handed.use_major_to_minor_data_layout_for_callbacks = 1;
         }
         let raw = self.handle.raw();
-        // SAFETY: the executable and the buffers are alive and of one client. There are lists for
-        // as many devices as are said, each with as many arguments, and with room for as many
-        // outputs as the executable says that it has. The options are there for the call, and so
-        // are the lists of what the program may call, each as long as they say.
+        // SAFETY: the executable and the buffers are alive and belong to one client. There are
+        // lists for the declared number of devices, each with the declared number of arguments, and
+        // with space for the declared number of outputs. The options are valid for the call, and so
+        // are the lists of the program's callbacks, with their declared lengths.
         unsafe {
             table.ask(|call: &mut PJRT_LoadedExecutable_Execute_Args| {
                 call.executable = raw;
@@ -180,7 +181,7 @@ impl LoadedExecutable {
             })
         }?;
         let client = &self.handle.client;
-        // SAFETY: a call that succeeds hands over these events, or none.
+        // SAFETY: a successful call returns ownership of these events, or none.
         let taken = events.into_iter().filter_map(|event| unsafe { Event::taken(client, event) });
         let complete: Vec<Event> = taken.collect();
         let called = called.hold(&complete);
@@ -188,7 +189,7 @@ impl LoadedExecutable {
         Ok(Execution { outputs, complete, _called: called })
     }
 
-    /// Fails for arguments that cannot be; how many each device has.
+    /// Fails for invalid arguments; returns the number of arguments per device.
     fn check(
         &self,
         arguments: &[Vec<Argument<'_>>],
@@ -223,7 +224,7 @@ impl LoadedExecutable {
         Ok(count)
     }
 
-    /// Holds the arguments that are kept, where options cannot say it.
+    /// Pins the kept arguments, if the plug-in's options cannot declare them.
     fn hold(&self, arguments: &[Vec<Argument<'_>>]) -> Result<Vec<ExternalReference>, PjrtError> {
         if self.handle.client.table().minor() >= KEPT_SINCE {
             return Ok(Vec::new());
@@ -235,7 +236,7 @@ impl LoadedExecutable {
         kept.collect()
     }
 
-    /// Takes the outputs that a run has left.
+    /// Takes ownership of the outputs of a run.
     fn take_outputs(
         &self,
         left: Vec<Vec<*mut PJRT_Buffer>>,
@@ -245,14 +246,14 @@ impl LoadedExecutable {
         let mut outputs = Vec::with_capacity(left.len());
         let mut more = 0;
         let mut failed = None;
-        // Each is taken, also where another is wrong, so that it is destroyed.
+        // Takes each output, even if another is invalid, so that all are destroyed.
         for list in left {
             let mut of_device = Vec::with_capacity(said);
             for (at, raw) in list.into_iter().enumerate() {
                 if at >= said && raw.is_null() {
                     continue;
                 }
-                // SAFETY: a call that succeeds hands over what it leaves here.
+                // SAFETY: a successful call returns ownership of the outputs here.
                 match unsafe { Buffer::taken(CALL, client, raw) } {
                     Ok(buffer) if at < said => of_device.push(buffer),
                     Ok(_) => more += 1,
@@ -273,15 +274,15 @@ impl LoadedExecutable {
     }
 }
 
-/// Returns the numbers of the arguments that are kept on any device: plug-ins cannot be told of one
-/// alone.
+/// Returns the indices of the arguments that are kept on any device: plug-ins have only one list
+/// for all devices.
 fn kept_indices(arguments: &[Vec<Argument<'_>>], count: usize) -> Vec<i64> {
     let is_kept =
         |at: &usize| arguments.iter().any(|list| matches!(list.get(*at), Some(Argument::Kept(_))));
     (0..count).filter(is_kept).map(|at| at as i64).collect()
 }
 
-/// Returns the options as a plug-in of that minor takes them; they point to `kept`.
+/// Returns the options in the form that a plug-in of `minor` takes; they point to `kept`.
 fn execute_options(minor: Minor, options: &ExecuteOptions, kept: &[i64]) -> PJRT_ExecuteOptions {
     PJRT_ExecuteOptions {
         struct_size: struct_size(PJRT_ExecuteOptions::HISTORY, minor),

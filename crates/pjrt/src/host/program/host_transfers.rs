@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A piece of what a program sends.
+/// A piece of data that a program sends.
 #[derive(Clone, Copy, Debug)]
 pub struct SentPiece<'a> {
     device: usize,
@@ -30,19 +30,19 @@ impl<'a> SentPiece<'a> {
         self.device
     }
 
-    /// Returns its bytes, which are there for the call.
+    /// Returns its bytes, which are valid during the call.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// Returns the total size of the transfer that the chunk belongs to, in bytes.
+    /// Returns the total size of the transfer that the piece belongs to, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> usize {
         self.total
     }
 
-    /// Returns true for the last chunk of the transfer.
+    /// Returns true for the last piece of the transfer.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -52,8 +52,8 @@ impl<'a> SentPiece<'a> {
 type OnSend = Arc<dyn Fn(SentPiece<'_>) -> Result<(), String> + Send + Sync>;
 type OnReceive = Arc<dyn Fn(HostStream) + Send + Sync>;
 
-/// Handlers of a program's sends to and receives from the host, by the number of the channel. They
-/// are called on the plug-in's threads, for several devices at once, during the run.
+/// Handlers of a program's sends to and receives from the host, by channel number. The plug-in
+/// calls them on its threads during the run, for several devices at once.
 #[derive(Clone, Default)]
 pub struct HostTransfers {
     sends: Vec<(i64, OnSend)>,
@@ -67,8 +67,8 @@ impl HostTransfers {
         Self::default()
     }
 
-    /// Adds a handler that receives each piece that a program sends on that channel. A message that
-    /// it returns is that of the error with which the run fails.
+    /// Adds a handler that receives each piece that a program sends on this channel. A message that
+    /// it returns becomes the error with which the run fails.
     #[must_use]
     pub fn with_send(
         mut self,
@@ -79,7 +79,7 @@ impl HostTransfers {
         self
     }
 
-    /// Adds a handler that fills each stream that a program receives on that channel.
+    /// Adds a handler that fills each stream that a program receives on this channel.
     #[must_use]
     pub fn with_receive(
         mut self,
@@ -149,7 +149,7 @@ impl fmt::Debug for HostTransfers {
     }
 }
 
-/// Handlers as a run passes them to the plug-in.
+/// The handlers in the form that a run passes to the plug-in.
 #[derive(Default)]
 pub(super) struct RegisteredTransfers {
     sends: Vec<Vec<PJRT_SendCallbackInfo>>,
@@ -158,8 +158,8 @@ pub(super) struct RegisteredTransfers {
 }
 
 impl RegisteredTransfers {
-    /// Returns the lists of each device, as the options of a run point to them; they are there as
-    /// long as this is.
+    /// Returns the lists of each device, for the options of a run; they are valid as long as this
+    /// value.
     pub(super) fn lists(
         &mut self,
     ) -> (Vec<*mut PJRT_SendCallbackInfo>, Vec<*mut PJRT_RecvCallbackInfo>) {
@@ -169,7 +169,7 @@ impl RegisteredTransfers {
         )
     }
 
-    /// Keeps the handlers until all of these events have happened.
+    /// Keeps the handlers until all of these events are done.
     pub(super) fn hold(self, complete: &[Event]) -> Option<Arc<DropOnHostThread<HeldTransfers>>> {
         if self.held.0.is_empty() {
             return None;
@@ -180,7 +180,7 @@ impl RegisteredTransfers {
                 complete.iter().for_each(|event| event.keep(Arc::clone(&held)));
                 Some(held)
             }
-            // Without a thread to drop them on they are kept for good.
+            // If there is no thread to drop them on, they are leaked.
             Err(held) => {
                 std::mem::forget(held);
                 None
@@ -202,8 +202,7 @@ impl HeldTransfers {
     }
 }
 
-/// A stream of bytes to a device, which a program waits for and the host fills. Closed when it is
-/// dropped.
+/// A stream of bytes to a device, which a program waits for and the host fills. Closed on drop.
 #[derive(Debug)]
 pub struct HostStream {
     plugin: PjrtPlugin,
@@ -214,7 +213,7 @@ pub struct HostStream {
 // SAFETY: the C API lets any thread use any object; this is the stream's only owner.
 unsafe impl Send for HostStream {}
 
-/// Calls that are given the stream alone.
+/// Makes a call whose only input is the stream.
 macro_rules! of_stream {
     ($stream:expr, $arguments:ident) => {{
         let raw = $stream.raw.as_ptr();
@@ -230,10 +229,10 @@ impl HostStream {
         self.device
     }
 
-    /// Returns the number of bytes that the program waits for in all.
+    /// Returns the total number of bytes that the program waits for.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn total_bytes(&self) -> Result<i64, PjrtError> {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_TotalBytes_Args)?.total_bytes)
     }
@@ -241,25 +240,25 @@ impl HostStream {
     /// Returns the granularity in bytes: the length of each piece must be a multiple of it.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn granule_bytes(&self) -> Result<i64, PjrtError> {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_GranuleSize_Args)?.granule_size_in_bytes)
     }
 
-    /// Returns the number of bytes that it has got so far.
+    /// Returns the number of bytes passed so far.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn current_bytes(&self) -> Result<i64, PjrtError> {
         Ok(of_stream!(self, PJRT_CopyToDeviceStream_CurrentBytes_Args)?.current_bytes)
     }
 
-    /// Hands over the next piece. What goes wrong with it later is the run's error.
+    /// Passes the next piece. A later error with it is reported as the error of the run.
     ///
     /// # Errors
-    /// [`PjrtError::OutOfRange`] for more than the program waits for;
-    /// [`PjrtError::InvalidArgument`] for a piece that is no multiple of the granule;
-    /// [`PjrtError::Status`] as the plug-in's.
+    /// [`PjrtError::OutOfRange`] for more bytes than the program waits for;
+    /// [`PjrtError::InvalidArgument`] for a piece that is not a multiple of the granule;
+    /// [`PjrtError::Status`] from the plug-in.
     pub fn write(&mut self, data: Vec<u8>) -> Result<(), PjrtError> {
         let (total, current) = (self.total_bytes()?, self.current_bytes()?);
         let length = data.len() as i128;
@@ -281,7 +280,7 @@ impl HostStream {
         }
         let (raw, table) = (self.raw.as_ptr(), self.plugin.table());
         let mut chunk = Chunk::new(data);
-        // SAFETY: the stream is alive; the chunk is there for the call, and what is in it until the
+        // SAFETY: the stream is alive; the chunk is valid for the call, and its content until the
         // plug-in frees it.
         let added = unsafe {
             table.ask(|call: &mut PJRT_CopyToDeviceStream_AddChunk_Args| {
@@ -290,8 +289,8 @@ impl HostStream {
             })
         }?;
         if let Some(event) = NonNull::new(added.transfer_complete) {
-            // SAFETY: a successful call hands over this event, which has no other owner. An error
-            // changes nothing.
+            // SAFETY: a successful call returns this event, which has no other owner. An error has
+            // no consequence.
             let _ = unsafe {
                 table.ask(|call: &mut PJRT_Event_Destroy_Args| call.event = event.as_ptr())
             };
@@ -302,7 +301,7 @@ impl HostStream {
 
 impl Drop for HostStream {
     fn drop(&mut self) {
-        // An error changes nothing.
+        // An error has no consequence.
         let _ = of_stream!(self, PJRT_CopyToDeviceStream_Destroy_Args);
     }
 }

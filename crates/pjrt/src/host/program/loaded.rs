@@ -1,4 +1,4 @@
-//! Programs on devices, to be run.
+//! Programs that are loaded onto devices, ready to run.
 
 use std::{ptr::NonNull, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Calls that are given the executable alone.
+/// Makes a call whose only input is the executable.
 macro_rules! of_loaded {
     ($handle:expr, $arguments:ident) => {{
         let raw = $handle.raw();
@@ -23,15 +23,15 @@ macro_rules! of_loaded {
         unsafe { $handle.client.table().ask(|call: &mut $arguments| call.executable = raw) }
     }};
 }
-/// An executable's handle. Destroyed when it is dropped.
+/// The handle of a loaded executable. Destroyed on drop.
 #[derive(Debug)]
 pub(super) struct LoadedHandle {
     pub(super) client: Arc<ClientHandle>,
     raw: NonNull<PJRT_LoadedExecutable>,
 }
 
-// SAFETY: the C API lets any thread use any object, several at once but for destroying it; that is
-// done by the owner alone.
+// SAFETY: the C API lets any thread use any object, several at once except for destroying it, which
+// only the owner does.
 unsafe impl Send for LoadedHandle {}
 // SAFETY: as above.
 unsafe impl Sync for LoadedHandle {}
@@ -44,12 +44,12 @@ impl LoadedHandle {
 
 impl Drop for LoadedHandle {
     fn drop(&mut self) {
-        // An error changes nothing.
+        // An error has no consequence.
         let _ = of_loaded!(self, PJRT_LoadedExecutable_Destroy_Args);
     }
 }
 
-/// A program on devices, to be run ([`Self::execute`]).
+/// A program that is loaded onto devices, ready to run ([`Self::execute`]).
 #[derive(Debug)]
 pub struct LoadedExecutable {
     pub(super) handle: LoadedHandle,
@@ -58,10 +58,11 @@ pub struct LoadedExecutable {
 }
 
 impl LoadedExecutable {
-    /// Takes an executable that a plug-in handed over, and asks what is needed to run it.
+    /// Takes ownership of an executable that a plug-in returned, and queries the facts for running
+    /// it.
     ///
     /// # Safety
-    /// It is NULL or alive, of that client, and owned by no other handle.
+    /// It is NULL or alive, belongs to this client, and is owned by no other handle.
     pub(super) unsafe fn taken(
         call: &'static str,
         client: &Arc<ClientHandle>,
@@ -79,7 +80,7 @@ impl LoadedExecutable {
             })
         }?;
         let origin = Origin::Client(Arc::clone(client));
-        // SAFETY: a call that succeeds hands over this executable.
+        // SAFETY: a successful call returns ownership of this executable.
         let executable = unsafe { Executable::taken(GET, origin, found.executable) }?;
         let found = of_loaded!(handle, PJRT_LoadedExecutable_AddressableDevices_Args)?;
         let (start, count) = (found.addressable_devices, found.num_addressable_devices);
@@ -89,7 +90,7 @@ impl LoadedExecutable {
         Ok(Self { handle, executable, devices })
     }
 
-    /// Returns the client that it is of.
+    /// Returns the client that owns the program.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::of(&self.handle.client)
@@ -101,19 +102,19 @@ impl LoadedExecutable {
         &self.executable
     }
 
-    /// Returns the devices of this process that it runs on, in the order of its arguments and
-    /// outputs; none for a portable one.
+    /// Returns the devices of this process that the program runs on, in the order of its arguments
+    /// and outputs; none for a portable program.
     #[must_use]
     pub fn addressable_devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// Returns the numbers of the devices that it runs on, also those of other processes: for each
-    /// partition, by replica.
+    /// Returns the ids of the devices that the program runs on, including those of other processes:
+    /// for each partition, by replica.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::Missing`] before 0.79; [`PjrtError::BadAnswer`] for what is
-    /// no assignment.
+    /// The plug-in's errors; [`PjrtError::Missing`] before 0.79; [`PjrtError::BadAnswer`] for an
+    /// invalid assignment.
     pub fn device_assignment(&self) -> Result<Vec<Vec<i64>>, PjrtError> {
         const CALL: &str = "PJRT_LoadedExecutable_GetDeviceAssignment";
         let found = of_loaded!(self.handle, PJRT_LoadedExecutable_GetDeviceAssignment_Args)?;
@@ -132,23 +133,24 @@ impl LoadedExecutable {
         Ok(message.computation_devices.into_iter().map(|ids| ids.replica_device_ids).collect())
     }
 
-    /// Returns a text that is the same for programs that are, if the plug-in says it; newer
-    /// plug-ins say it of the [`Executable`].
+    /// Returns a text that is equal for equal programs, if the plug-in has it here; newer plug-ins
+    /// have it for the [`Executable`].
     ///
     /// # Errors
-    /// As the plug-in's, or [`PjrtError::BadAnswer`].
+    /// The plug-in's errors, or [`PjrtError::BadAnswer`].
     pub fn fingerprint(&self) -> Result<String, PjrtError> {
         const CALL: &str = "PJRT_LoadedExecutable_Fingerprint";
         let found = of_loaded!(self.handle, PJRT_LoadedExecutable_Fingerprint_Args)?;
         let (start, length) = (found.executable_fingerprint, found.executable_fingerprint_size);
-        // SAFETY: the plug-in declares this length in bytes; they are the executable's.
+        // SAFETY: the plug-in declares this length in bytes; the bytes belong to the executable.
         unsafe { text(CALL, "its text", start, length) }
     }
 
-    /// Frees what it holds of the devices; it cannot be run any more. May be done again.
+    /// Frees the program's resources on the devices; it cannot be run any more. May be called
+    /// repeatedly.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn delete(&self) -> Result<(), PjrtError> {
         of_loaded!(self.handle, PJRT_LoadedExecutable_Delete_Args).map(drop)
     }
@@ -156,7 +158,7 @@ impl LoadedExecutable {
     /// Returns true if it was deleted.
     ///
     /// # Errors
-    /// As the plug-in's.
+    /// The plug-in's errors.
     pub fn is_deleted(&self) -> Result<bool, PjrtError> {
         Ok(of_loaded!(self.handle, PJRT_LoadedExecutable_IsDeleted_Args)?.is_deleted != 0)
     }

@@ -7,34 +7,34 @@ use serdes_abi::pjrt::{Minor, args::*};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramMemory {
-    /// Its code on the device.
+    /// The size of the code on the device.
     pub generated_code: i64,
-    /// Its arguments on the device.
+    /// The size of the arguments on the device.
     pub arguments: i64,
-    /// Its outputs on the device.
+    /// The size of the outputs on the device.
     pub outputs: i64,
-    /// Part of the outputs that shares memory with the arguments.
+    /// The part of the outputs that shares memory with the arguments.
     pub aliased: i64,
-    /// Memory needed during the run.
+    /// The temporary memory of a run.
     pub temporary: i64,
-    /// Its code on the host.
+    /// The size of the code on the host.
     pub host_generated_code: Option<i64>,
-    /// Its arguments on the host.
+    /// The size of the arguments on the host.
     pub host_arguments: Option<i64>,
-    /// Its outputs on the host.
+    /// The size of the outputs on the host.
     pub host_outputs: Option<i64>,
-    /// Part of the outputs on the host that shares memory with the arguments.
+    /// The part of the outputs on the host that shares memory with the arguments.
     pub host_aliased: Option<i64>,
-    /// Memory needed on the host during the run.
+    /// The temporary memory of a run on the host.
     pub host_temporary: Option<i64>,
-    /// Most that it needs at once.
+    /// The largest amount that is needed at once.
     pub peak: Option<i64>,
-    /// All of it.
+    /// The total.
     pub total: Option<i64>,
 }
 
 impl ProgramMemory {
-    /// Reads the fields that a plug-in of that minor has written.
+    /// Reads the fields that a plug-in of `minor` has written.
     pub(super) fn of(found: &PJRT_Executable_GetCompiledMemoryStats_Args, minor: Minor) -> Self {
         let history = PJRT_Executable_GetCompiledMemoryStats_Args::HISTORY;
         let given = |value, field| history.field(field, minor).map(|_| value);

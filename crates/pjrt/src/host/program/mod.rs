@@ -1,4 +1,4 @@
-//! Programs: compiled, run, and asked what they are.
+//! Programs: compilation, execution, and their properties.
 
 mod ahead_of_time;
 mod code;

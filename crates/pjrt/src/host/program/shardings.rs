@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl Executable {
-    /// Shardings of its parameters, each as a message `xla.OpSharding`; `None` if the program does
-    /// not say them.
+    /// Returns the shardings of the parameters, each as a message `xla.OpSharding`; `None` if the
+    /// program does not have them.
     ///
     /// # Errors
-    /// As the plug-in's; [`PjrtError::NotInExtensions`] before 0.91, or if it does not have the
+    /// The plug-in's errors; [`PjrtError::NotInExtensions`] before 0.91, or if it does not have the
     /// extension of shardings; [`PjrtError::BadAnswer`].
     pub fn parameter_shardings(&self) -> Result<Option<Vec<Vec<u8>>>, PjrtError> {
         const CALL: &str = "PJRT_Shardings_PJRT_Executable_ParameterShardings";
@@ -29,11 +29,11 @@ impl Executable {
         unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_parameters) }
     }
 
-    /// Shardings of its outputs, each as a message `xla.OpSharding`; `None` if the program does not
-    /// say them.
+    /// Returns the shardings of the outputs, each as a message `xla.OpSharding`; `None` if the
+    /// program does not have them.
     ///
     /// # Errors
-    /// As for [`Self::parameter_shardings`]; also for another number of them than of outputs.
+    /// As for [`Self::parameter_shardings`]; also if their number differs from that of the outputs.
     pub fn output_shardings(&self) -> Result<Option<Vec<Vec<u8>>>, PjrtError> {
         const CALL: &str = "PJRT_Shardings_PJRT_Executable_OutputShardings";
         let raw = self.raw();
@@ -53,7 +53,7 @@ impl Executable {
 }
 
 /// # Safety
-/// `start` and `sizes` point to `count` entries, a message and its length in bytes each, or either
+/// `start` and `sizes` point to `count` entries, the messages and their lengths in bytes, or either
 /// is NULL.
 unsafe fn messages(
     call: &'static str,
