@@ -1,4 +1,4 @@
-//! Errors of plug-ins, by the party to blame.
+//! Errors of plug-ins, by the party at fault.
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
@@ -47,7 +47,7 @@ pub enum Error {
         "there is no device {ordinal}; use an ordinal below {count}, the number of devices of the plug-in"
     )]
     NoSuchDevice {
-        /// The ordinal asked for.
+        /// The requested ordinal.
         ordinal: usize,
         /// Number of devices.
         count: usize,
@@ -72,7 +72,7 @@ pub enum Error {
         /// Kind of the object.
         what: &'static str,
     },
-    /// Caller: an argument that no plug-in could take.
+    /// Caller: an argument that no plug-in accepts.
     #[error("{what} is {found}, expected {expected}")]
     InvalidArgument {
         /// Name of the argument.
@@ -92,12 +92,12 @@ pub enum Error {
         /// Its path or name.
         name: String,
     },
-    /// Bytes: the file cannot be loaded here, whatever is in it.
+    /// Bytes: the file cannot be loaded here, regardless of its content.
     #[error("{path} cannot be loaded: {reason}")]
     NotLoadable {
         /// The file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// Plug-in: the library does not export `SE_InitPlugin`.
@@ -107,13 +107,13 @@ pub enum Error {
     NotAPlugin {
         /// The file.
         path: PathBuf,
-        /// Entry point of another kind of plug-in that it exports, or empty.
+        /// The entry point of another kind of plug-in that the library exports, or empty.
         hint: String,
     },
     /// Plug-in: its registration was refused; it has been unloaded.
     #[error("the plug-in is refused: {}", .0.reasons_line())]
     Refused(Box<Report>),
-    /// Plug-in: it does not have this function.
+    /// Plug-in: it does not have the function.
     #[error(
         "the plug-in does not support {function}: it left the function out, its layout has none, or it says that it does not"
     )]
@@ -134,8 +134,8 @@ pub enum Error {
         /// Size of the request, in bytes.
         bytes: u64,
     },
-    /// Plug-in: host memory that it gave is in use already, by what it gave before. It is neither
-    /// used nor given back.
+    /// Plug-in: host memory that it returned overlaps memory that is in use already. It is neither
+    /// used nor returned.
     #[error(
         "{call} gave {bytes} bytes of host memory of which some are in use already; report this to the plug-in's author"
     )]
@@ -166,7 +166,7 @@ pub enum Error {
         "the event is in state {state}, expected pending (2) or complete (3): the work before it failed"
     )]
     EventFailed {
-        /// The number that the plug-in gave.
+        /// The number that the plug-in returned.
         state: i32,
     },
     /// Plug-in: a host callback was not accepted.
@@ -185,7 +185,7 @@ pub enum Error {
         /// Number of times.
         times: u32,
     },
-    /// Caller: the function that was to run as a host callback failed.
+    /// Caller: the function that ran as a host callback failed.
     #[error("the host callback failed: {message}")]
     CallbackFailed {
         /// Message of the plug-in.
@@ -266,7 +266,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the plug-in lacks the function that was needed.
+    /// Returns true if the plug-in lacks the required function.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })

@@ -1,5 +1,5 @@
-//! Hosting StreamExecutor plug-ins: loading one or using the embedded one, and its devices, memory,
-//! streams, events and timers.
+//! A host of StreamExecutor plug-ins: loads one or uses the embedded one, and gives access to its
+//! devices, memory, streams, events and timers.
 //!
 //! ```
 //! use serdes_stream_executor::Plugin;
@@ -17,37 +17,37 @@
 //!
 //! # Layers
 //!
-//! * `serdes-abi` says where every field of every published layout is.
-//! * `border` is where the C API is spoken: the structs that a plug-in fills in, in memory that the
-//!   host owns; its functions, those of any layout in the places of the newest one; its calls on a
-//!   device, each with a status.
-//! * `load` opens a library and has the plug-in in it register: what it filled in is checked as
-//!   TensorFlow does, and its layout told.
-//! * `device` owns what is made: [`Device`], [`Stream`], [`Event`], [`Timer`], [`DeviceMemory`] and
-//!   [`HostMemory`] hold what they are made of, so that nothing can be used after it was destroyed,
-//!   or destroyed while a device is using it.
+//! * `serdes-abi` has the position of every field of every published layout.
+//! * `border` makes the calls of the C API: it has the structs that a plug-in fills, in memory that
+//!   the host owns; the functions of any layout, in the fields of the newest one; and the calls on
+//!   a device, each with a status.
+//! * `load` opens a library and lets its plug-in register: the filled structs are checked like in
+//!   TensorFlow, and their layout is detected.
+//! * `device` owns the created objects: [`Device`], [`Stream`], [`Event`], [`Timer`],
+//!   [`DeviceMemory`] and [`HostMemory`] hold the objects that they depend on, so that nothing can
+//!   be used after it was destroyed, or destroyed while a device is using it.
 //! * `best_fit` is an allocator over a device, for platforms that ask for one.
-//! * With the feature `conformance`, a suite that tries what the C API demands; with `abi-diff`,
-//!   what a change of a layout demands of its version.
+//! * With the feature `conformance`, a suite that checks the requirements of the C API; with
+//!   `abi-diff`, the version bump that a change of a layout requires.
 //!
-//! The embedded plug-in goes through the same tables as a library: there is one path.
+//! The embedded plug-in uses the same tables as a library, so there is only one code path.
 //!
 //! # What is trusted
 //!
-//! A plug-in is native code in this process. What it says is checked, and what it leaves out is an
-//! error instead of a crash; but no check can hold back code that writes where it should not. Open
-//! only plug-ins that you would run. [`elf::inspect`] looks at one without running it.
+//! A plug-in is native code in this process. Its results are checked, and a missing function is an
+//! error instead of a crash; but no check can prevent native code from writing to the wrong memory.
+//! Open only plug-ins that you would run. [`elf::inspect`] inspects one without running it.
 //!
-//! What a plug-in gets is good for the length of the call, the status included: one that keeps the
-//! pointer and writes through it later writes into memory that is something else by then.
+//! Pointers that a plug-in gets are valid during the call, including the status: a plug-in that
+//! keeps a pointer and writes through it later corrupts other memory.
 //!
-//! A plug-in that does not return is waited for; [`with_time_limit`] stops waiting and says which
-//! call it was.
+//! A plug-in that does not return is waited for; [`with_time_limit`] stops waiting and reports the
+//! call in progress.
 //!
-//! This crate must never know of serialization, nor of another interface of plug-ins.
+//! This crate does not depend on serialization, or on other plug-in interfaces.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// No plug-in makes the crate panic: what could is an exception with its reason.
+// Plug-ins must not make the crate panic; each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

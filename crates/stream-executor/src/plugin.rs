@@ -18,8 +18,8 @@ use super::{
     report::Report,
 };
 
-/// A registered plug-in. Clones are the same plug-in; it is unloaded when the last of them, and of
-/// everything made through it, is gone.
+/// A registered plug-in. Clones are the same plug-in; it is unloaded when the last clone, and the
+/// last object created through it, is gone.
 #[derive(Clone, Debug)]
 pub struct Plugin {
     inner: Arc<PluginInner>,
@@ -64,7 +64,7 @@ impl PluginOptions {
         with_time_limit(limit, move || Plugin::open(&plugin, self.layout))?
     }
 
-    /// Loads the plug-in in the shared library at `path`, whatever the file is called.
+    /// Loads the plug-in in the shared library at `path`, which may have any file name.
     ///
     /// # Errors
     /// As [`Plugin::load`]; [`Error::TimedOut`] if it takes longer than the limit.
@@ -77,9 +77,9 @@ impl PluginOptions {
 
 impl Plugin {
     /// Returns the reference plug-in over host memory, which is part of this library: one device,
-    /// no limit on its memory but the machine's.
+    /// with no memory limit except the machine's.
     ///
-    /// Each call makes a plug-in of its own.
+    /// Each call creates a separate plug-in.
     #[must_use]
     #[expect(
         clippy::unreachable,
@@ -93,19 +93,19 @@ impl Plugin {
     /// Loads the plug-in in the shared library at `path`.
     ///
     /// # Errors
-    /// [`Error::NotLoadable`] and [`Error::NotAPlugin`] by what the file is; [`Error::Refused`]
-    /// with a report by what it registers; [`Error::AlreadyRegistered`] if the library or its
+    /// [`Error::NotLoadable`] and [`Error::NotAPlugin`] for an unsuitable file; [`Error::Refused`]
+    /// with a report on its registration; [`Error::AlreadyRegistered`] if the library or its
     /// platform's name is open in this process; [`Error::ForeignStatusFunctions`];
     /// [`Error::UnsupportedTarget`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::load_as(path.as_ref(), LayoutChoice::Detect)
     }
 
-    /// Opens a plug-in by its description: `host`, `host:devices=2,memory=1048576` (bytes a
+    /// Opens a plug-in by its description: `host`, `host:devices=2,memory=1048576` (bytes per
     /// device), or the path of a shared library.
     ///
     /// # Errors
-    /// As [`Self::load`]; [`Error::InvalidArgument`] for options of `host` that there are not.
+    /// As [`Self::load`]; [`Error::InvalidArgument`] for unknown options of `host`.
     pub fn open(plugin: &str, layout: LayoutChoice) -> Result<Self, Error> {
         match plugin.split_once(':') {
             Some(("host", options)) => Self::embedded(options, layout),
@@ -162,19 +162,19 @@ impl Plugin {
         Self { inner: Arc::new(PluginInner::new(registration, report, library, claims)) }
     }
 
-    /// Returns the platform that it registered.
+    /// Returns the platform that the plug-in registered.
     #[must_use]
     pub fn platform(&self) -> Platform {
         Platform { plugin: self.clone() }
     }
 
-    /// Returns the report of its registration, warnings included.
+    /// Returns the report of the registration, including warnings.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.inner.report
     }
 
-    /// Returns the layout that is used with it.
+    /// Returns the layout that is used for the plug-in.
     #[must_use]
     pub fn layout(&self) -> &'static Layout {
         self.inner.registration.layout
@@ -186,11 +186,11 @@ impl Plugin {
         self.inner.report.devices.unwrap_or_default()
     }
 
-    /// Returns the device of that ordinal. The same ordinal gives the same device.
+    /// Returns the device with this ordinal. The same ordinal always returns the same device.
     ///
     /// # Errors
-    /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it fills in no
-    /// device.
+    /// [`Error::NoSuchDevice`]; what the plug-in reports; [`Error::BadStruct`] if it does not fill
+    /// the device.
     pub fn device(&self, ordinal: usize) -> Result<Device, Error> {
         let count = self.device_count();
         let missing = || Error::NoSuchDevice { ordinal, count };
@@ -211,46 +211,46 @@ impl Plugin {
     }
 }
 
-/// The platform of a plug-in: what it says of itself.
+/// The platform of a plug-in: its names and its flags.
 #[derive(Clone, Debug)]
 pub struct Platform {
     plugin: Plugin,
 }
 
 impl Platform {
-    /// Returns its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.plugin.inner.registration.facts.name
     }
 
-    /// Returns the type of its devices.
+    /// Returns the type of the devices.
     #[must_use]
     pub fn device_type(&self) -> &str {
         &self.plugin.inner.registration.facts.device_type
     }
 
-    /// Returns true if it has memory that host and devices address alike.
+    /// Returns true if the platform has memory that host and devices address alike.
     #[must_use]
     pub fn supports_unified_memory(&self) -> bool {
         self.plugin.inner.registration.facts.supports_unified_memory
     }
 
-    /// Returns true if it asks the host to put its best-fit allocator over the devices' memory, as
-    /// [`Device::allocate`] then does.
+    /// Returns true if the platform asks the host to use its best-fit allocator for the devices'
+    /// memory, as [`Device::allocate`] then does.
     #[must_use]
     pub fn uses_bfc_allocator(&self) -> bool {
         self.plugin.inner.registration.facts.use_bfc_allocator
     }
 
-    /// Returns true if it asks for an allocator that grows on demand.
+    /// Returns true if the platform asks for an allocator that grows on demand.
     #[must_use]
     pub fn forces_memory_growth(&self) -> bool {
         self.plugin.inner.registration.facts.force_memory_growth
     }
 }
 
-/// Registers by `entry`, counts the devices, and completes the report.
+/// Registers a plug-in by `entry`, counts the devices, and completes the report.
 fn register(entry: InitPlugin<'_>, layout: LayoutChoice) -> Result<(Registration, Report), Error> {
     let mut report = Report::default();
     let Some(registration) = Registration::new(entry, layout, &mut report) else {
@@ -261,8 +261,7 @@ fn register(entry: InitPlugin<'_>, layout: LayoutChoice) -> Result<(Registration
     Ok((registration, report))
 }
 
-/// Returns the number of devices. What goes wrong here is a warning and no devices, as in
-/// TensorFlow.
+/// Returns the number of devices. An error is a warning and means no devices, as in TensorFlow.
 fn count_devices(registration: &Registration, report: &mut Report) -> usize {
     let count = match (
         registration.facts.visible_device_count,

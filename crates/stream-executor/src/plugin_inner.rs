@@ -11,11 +11,11 @@ use super::{
     report::Report,
 };
 
-/// Shared ownership of a plug-in. The fields are dropped in this order: what the plug-in made, its
-/// code, its claims.
+/// Shared ownership of a plug-in. The fields are dropped in this order: the objects that the
+/// plug-in created, its code, its claims.
 #[derive(Debug)]
 pub(crate) struct PluginInner {
-    /// The devices that were made; they live as long as the plug-in, as in TensorFlow.
+    /// The devices that were created; they live as long as the plug-in, as in TensorFlow.
     pub(super) devices: Mutex<BTreeMap<i32, Arc<DeviceInner>>>,
     pub(crate) registration: Registration,
     pub(super) report: Report,

@@ -10,10 +10,10 @@ use super::{
     plugin::{Plugin, PluginOptions},
 };
 
-/// Plug-ins that are open, in the order in which they were added.
+/// Open plug-ins, in the order in which they were added.
 ///
-/// A device is named by its type and a number: `GPU:1`. Where several plug-ins have devices of one
-/// type, the numbers go on from one plug-in to the next.
+/// A device is named by its type and a number: `GPU:1`. If several plug-ins have devices of one
+/// type, the numbers continue from one plug-in to the next.
 ///
 /// ```
 /// use serdes_stream_executor::{Plugin, PluginRegistry};
@@ -29,13 +29,13 @@ pub struct PluginRegistry {
     plugins: Vec<Plugin>,
 }
 
-/// A library that was passed over.
+/// A library that was skipped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SkippedLibrary {
     /// The file.
     pub path: PathBuf,
-    /// Why it is no plug-in that can be used here.
+    /// The reason why it cannot be used as a plug-in here.
     pub error: Error,
 }
 
@@ -46,10 +46,10 @@ impl PluginRegistry {
         Self::default()
     }
 
-    /// Adds a plug-in that is open.
+    /// Adds an open plug-in.
     ///
     /// # Errors
-    /// [`Error::AlreadyRegistered`] if a platform of its name is there.
+    /// [`Error::AlreadyRegistered`] if there is a platform of the same name.
     pub fn add(&mut self, plugin: Plugin) -> Result<(), Error> {
         let name = plugin.platform().name().to_owned();
         if self.platform(&name).is_some() {
@@ -60,8 +60,8 @@ impl PluginRegistry {
     }
 
     /// Opens every library in `directory` whose name ends in `.so`, by name, and adds those that
-    /// are plug-ins. Answers which were passed over, and why: one bad library does not keep the
-    /// others out, as in TensorFlow. Directories below are not looked into.
+    /// are plug-ins. Returns the skipped ones with the reasons: one bad library does not exclude
+    /// the others, as in TensorFlow. Subdirectories are not searched.
     ///
     /// # Errors
     /// [`Error::System`] if the directory cannot be read.
@@ -95,13 +95,13 @@ impl PluginRegistry {
         &self.plugins
     }
 
-    /// Returns the plug-in whose platform has that name.
+    /// Returns the plug-in whose platform has this name.
     #[must_use]
     pub fn platform(&self, name: &str) -> Option<&Plugin> {
         self.plugins.iter().find(|plugin| plugin.platform().name() == name)
     }
 
-    /// Returns the names of all devices, as [`Self::device`] takes them.
+    /// Returns the names of all devices, as [`Self::device`] accepts them.
     #[must_use]
     pub fn device_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -123,12 +123,12 @@ impl PluginRegistry {
             .sum()
     }
 
-    /// Returns the device of that name: `GPU:1`, or `/device:GPU:1`; without a number the first of
-    /// its type.
+    /// Returns the device with this name: `GPU:1`, or `/device:GPU:1`; without a number the first
+    /// of its type.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if there is none, with the names that there are; what making the
-    /// device reports.
+    /// [`Error::InvalidArgument`] if there is none, with the existing names; the errors of creating
+    /// the device.
     pub fn device(&self, name: &str) -> Result<Device, Error> {
         let missing = || {
             let names = self.device_names();

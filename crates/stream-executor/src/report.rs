@@ -1,19 +1,19 @@
-//! Reports of registrations, as data.
+//! Reports on registrations, as data.
 
 use std::fmt;
 
 use serdes_abi::Layout;
 
-/// One thing for which a plug-in is refused.
+/// One reason for which a plug-in is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// The struct of the C API, or the function that was called.
     pub structure: &'static str,
-    /// The field, empty where the reason is about a call.
+    /// The field; empty if the reason is about a call.
     pub field: String,
     /// The value or state that was found.
     pub found: String,
-    /// The expected one.
+    /// The expected value or state.
     pub expected: String,
     /// Remedy for the user.
     pub remedy: String,
@@ -30,12 +30,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Facts that a plug-in gives when it registers, and reasons against it.
+/// The facts about a plug-in's registration, and the reasons against it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The layout that the plug-in was built against, if it could be told.
+    /// The layout that the plug-in was built with, if it could be detected.
     pub layout: Option<&'static str>,
-    /// The version that the plug-in left in the registration parameters: MAJOR, MINOR, PATCH.
+    /// The version that the plug-in wrote into the registration parameters: MAJOR, MINOR, PATCH.
     pub version: Option<[i32; 3]>,
     /// Name of the platform.
     pub platform: Option<String>,
@@ -43,18 +43,18 @@ pub struct Report {
     pub device_type: Option<String>,
     /// Number of devices.
     pub devices: Option<usize>,
-    /// Size that each struct declares, in bytes, in the order in which the plug-in filled them.
+    /// The size that each struct declares, in bytes, in the order in which the plug-in filled them.
     pub struct_sizes: Vec<(&'static str, usize)>,
-    /// Functions that are missing and without which no plug-in is accepted.
+    /// Missing functions that are required.
     pub missing_required: Vec<&'static str>,
-    /// Functions that are missing and without which something is not supported.
+    /// Missing functions without which a feature is not supported.
     pub missing_optional: Vec<&'static str>,
-    /// Why the plug-in is refused; empty if it is accepted.
+    /// The reasons for which the plug-in is refused; empty if it is accepted.
     pub reasons: Vec<Reason>,
     /// True if it is refused because its layout cannot be detected, so that it may be accepted
-    /// under one that is named.
+    /// under an explicit layout.
     pub layout_may_be_named: bool,
-    /// Oddities that are accepted.
+    /// Irregularities that are accepted.
     pub warnings: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Calls of a plug-in's functions with nothing between, for the benchmark that measures what the
-//! safe types cost.
+//! Direct calls of a plug-in's functions, for the benchmark that measures the cost of the safe
+//! types.
 //!
 //! Changes without notice: the feature `unstable-bench` is for the benchmarks of this crate alone.
 
@@ -12,7 +12,7 @@ use super::{
     device::{Event, Stream},
 };
 
-/// Returns `get_event_status` of an event.
+/// Returns a function that calls `get_event_status` of an event.
 pub fn event_status(event: &Event) -> impl Fn() -> i32 + '_ {
     let inner = &event.inner;
     let calls = inner.device().calls();
@@ -28,7 +28,7 @@ unsafe extern "C" fn unknown(_device: *const SP_Device, _event: SP_Event) -> SE_
     SE_EventStatus::UNKNOWN
 }
 
-/// Returns `get_stream_status` of a stream, with one status for all calls.
+/// Returns a function that calls `get_stream_status` of a stream, with one status for all calls.
 pub fn stream_status(stream: &Stream) -> impl FnMut() -> bool + '_ {
     let (calls, handle) = (stream.inner.device.calls(), stream.inner.handle);
     let function = calls.functions.executor.get_stream_status;

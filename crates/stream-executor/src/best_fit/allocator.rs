@@ -1,4 +1,5 @@
-//! The allocator of a device: a [`BestFit`] under a lock, and the regions that the device gave.
+//! The allocator of a device: a [`BestFit`] under a lock, and the regions that the device
+//! allocated.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -8,7 +9,7 @@ use crate::{
     error::Error,
 };
 
-/// Options of an allocator: how it reserves its regions.
+/// The options of an allocator: the way in which it reserves its regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BfcOptions {
     limit: Option<u64>,
@@ -23,13 +24,13 @@ impl Default for BfcOptions {
 }
 
 impl BfcOptions {
-    /// Creates no limit; it grows from a region of 1 MiB.
+    /// Creates options without a limit; the allocator grows from a region of 1 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the largest number of bytes to ask of the device; without a limit, as many as the
+    /// Sets the largest number of bytes to request from the device; without a limit, as many as the
     /// device has.
     #[must_use]
     pub fn with_limit(mut self, bytes: u64) -> Self {
@@ -37,7 +38,7 @@ impl BfcOptions {
         self
     }
 
-    /// With `true`, it grows region by region, each twice as large as the one before. Otherwise the
+    /// Sets `true` to grow region by region, each twice as large as the one before. Otherwise the
     /// first allocation reserves the limit at once (without a limit: the device's free memory).
     #[must_use]
     pub fn with_growth(mut self, growth: bool) -> Self {
@@ -45,7 +46,7 @@ impl BfcOptions {
         self
     }
 
-    /// Sets the number of bytes of the first region, where it grows.
+    /// Sets the number of bytes of the first region, if the allocator grows.
     #[must_use]
     pub fn with_first_region(mut self, bytes: u64) -> Self {
         self.first_region = bytes;
@@ -59,7 +60,7 @@ pub struct BfcAllocator {
     inner: Arc<AllocatorInner>,
 }
 
-/// An allocator that may be gone.
+/// A weak handle of an allocator.
 #[derive(Debug, Default)]
 pub(crate) struct WeakBfcAllocator {
     inner: Weak<AllocatorInner>,
@@ -81,7 +82,7 @@ struct AllocatorInner {
 #[derive(Debug)]
 struct Regions {
     fit: BestFit,
-    /// Memory of each region; `None` for a region that was released.
+    /// The memory of each region; `None` for a region that was released.
     memories: Vec<Option<DeviceMemory>>,
     next_region: u64,
     stats: Counts,
@@ -103,7 +104,7 @@ impl AllocatorInner {
     }
 }
 
-/// A chunk of a region, given back when it is dropped.
+/// A chunk of a region, returned on drop.
 #[derive(Debug)]
 pub(crate) struct TakenChunk {
     inner: Arc<AllocatorInner>,
@@ -125,7 +126,7 @@ impl Drop for TakenChunk {
 }
 
 impl BfcAllocator {
-    /// Creates an allocator over `device`. Nothing is asked of the device before the first
+    /// Creates an allocator over `device`. It requests nothing from the device before the first
     /// allocation.
     #[must_use]
     pub fn new(device: &Device, options: BfcOptions) -> Self {
@@ -140,13 +141,13 @@ impl BfcAllocator {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns a handle that does not keep it.
+    /// Returns a handle that does not keep the allocator alive.
     pub(crate) fn downgrade(&self) -> WeakBfcAllocator {
         WeakBfcAllocator { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// Returns an allocator of its own as TensorFlow would make one for the device's platform:
-    /// growing if it forces growth or the device cannot tell how much is free.
+    /// Creates a separate allocator like TensorFlow does for the device's platform: it grows if the
+    /// platform forces growth or the device cannot report its free memory.
     ///
     /// # Errors
     /// The error that the plug-in reports.
@@ -161,14 +162,14 @@ impl BfcAllocator {
         Ok(Self::new(device, BfcOptions { limit, growth, ..BfcOptions::default() }))
     }
 
-    /// Returns the device whose memory it gives out.
+    /// Returns the device whose memory the allocator distributes.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
 
-    /// Allocates `bytes` bytes, aligned to 256 bytes within a region. The memory goes back to the
-    /// allocator when it is dropped.
+    /// Allocates `bytes` bytes, aligned to 256 bytes within a region. The memory returns to the
+    /// allocator on drop.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the limit or the device allows no more.
@@ -200,8 +201,7 @@ impl BfcAllocator {
         Ok(DeviceMemory::of_chunk(base.ok_or_else(full)?, taken))
     }
 
-    /// Gives regions of which nothing is in use back to the device. Answers how many bytes that
-    /// were.
+    /// Returns unused regions to the device. Returns their number of bytes.
     pub fn release_unused(&self) -> u64 {
         let mut regions = self.inner.regions();
         let before = regions.stats.reserved;
@@ -241,12 +241,12 @@ impl Regions {
         stats.largest = stats.largest.max(given.size);
     }
 
-    /// Gets a region that holds `size` bytes.
+    /// Requests a region that holds `size` bytes.
     fn extend(&mut self, device: &Device, options: &BfcOptions, size: u64) -> Result<(), Error> {
         match self.try_extend(device, options, size) {
             Err(Error::OutOfMemory { .. }) if self.stats.reserved > 0 => {
-                // Unused regions may be too short for this request, and the reason why there is no
-                // room for a longer one.
+                // Unused regions may be too short for this request, and take the memory that a
+                // longer one needs.
                 drop(self.release_unused());
                 self.try_extend(device, options, size)
             }
@@ -285,13 +285,13 @@ impl Regions {
                     self.memories.push(Some(memory));
                     self.stats.reserved += bytes;
                     self.stats.peak_reserved = self.stats.peak_reserved.max(self.stats.reserved);
-                    // The next one is twice as large as this one was meant to be.
+                    // The next region is twice as large as this one was meant to be.
                     while self.next_region <= bytes && self.next_region < 1 << 40 {
                         self.next_region *= 2;
                     }
                     return Ok(());
                 }
-                // A little less may do.
+                // A smaller region may be available.
                 Err(Error::OutOfMemory { .. }) if bytes > size => {
                     bytes = (bytes / 10 * 9 / GRANULE * GRANULE).max(size);
                 }
@@ -300,7 +300,7 @@ impl Regions {
         }
     }
 
-    /// Takes the regions out of which nothing is in use.
+    /// Removes the regions in which nothing is in use.
     fn release_unused(&mut self) -> Vec<DeviceMemory> {
         let free = self.fit.remove_free_regions();
         let released: Vec<DeviceMemory> = free

@@ -1,9 +1,9 @@
-//! Best fit with coalescing over regions of addresses. Knows nothing of what the addresses stand
-//! for.
+//! Best fit with coalescing over regions of addresses. The module does not depend on the meaning of
+//! the addresses.
 //!
 //! Free chunks of up to 256 KiB are kept in one list for each size, with a bit for each list, so
-//! that the smallest that fits is found without a search; larger ones are kept sorted by size and
-//! place. Chunks know their neighbours, so that freeing joins them at once.
+//! that the smallest one that fits is found without a search; larger ones are sorted by size and
+//! position. Chunks know their neighbours, so freeing joins them immediately.
 
 #![expect(
     clippy::indexing_slicing,
@@ -18,14 +18,14 @@ pub(super) const GRANULE: u64 = 256;
 /// Sizes of this many granules and more are kept sorted instead of in lists.
 const LISTS: usize = 1025;
 const WORDS: usize = LISTS.div_ceil(64);
-/// Longest rest of a chunk, in bytes, that an allocation gets on top of its request; a longer rest,
-/// or one as long as the request, becomes a free chunk.
+/// The largest remainder of a chunk, in bytes, that is left to an allocation in excess of its
+/// request; a larger remainder, or one as large as the request, becomes a free chunk.
 const LONGEST_WASTE: u64 = 128 << 20;
 
 /// No chunk.
 const NONE: u32 = u32::MAX;
 
-/// A stretch of a region.
+/// A part of a region.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     region: u32,
@@ -33,16 +33,16 @@ struct Chunk {
     offset: u64,
     /// Its size in bytes.
     size: u64,
-    /// Its neighbours in the region.
+    /// The neighbours in the region.
     before: u32,
     after: u32,
-    /// Its neighbours in the list of free chunks of its size, if it is in one.
+    /// The neighbours in the list of free chunks of its size, if it is in one.
     list_before: u32,
     list_after: u32,
     in_use: bool,
 }
 
-/// A chunk that was given out.
+/// An allocated chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) chunk: u32,
@@ -53,21 +53,21 @@ pub(super) struct Given {
     pub(super) size: u64,
 }
 
-/// Free and used chunks of all regions.
+/// The free and used chunks of all regions.
 #[derive(Debug)]
 pub(super) struct BestFit {
     chunks: Vec<Chunk>,
-    /// Places in `chunks` that stand for nothing.
+    /// Unused indices in `chunks`.
     vacant: Vec<u32>,
-    /// The first free chunk of each number of granules.
+    /// The first free chunk for each number of granules.
     lists: Box<[u32; LISTS]>,
-    /// A bit for each list that has a chunk.
+    /// A bit for each list, set if the list is not empty.
     filled: [u64; WORDS],
-    /// Larger free chunks: size, region, offset, chunk.
+    /// Larger free chunks, as size, region, offset, chunk.
     large: BTreeSet<(u64, u32, u64, u32)>,
 }
 
-/// Returns the size that is given for a request, or `None` if it is beyond all addresses.
+/// Returns the size that is allocated for a request, or `None` if it exceeds the address space.
 pub(super) fn rounded(bytes: u64) -> Option<u64> {
     bytes.max(1).checked_next_multiple_of(GRANULE)
 }
@@ -93,7 +93,7 @@ impl BestFit {
     }
 
     /// Takes the smallest free chunk that holds `size` bytes, a multiple of the granule, and splits
-    /// off what is too much of it.
+    /// off the excess.
     pub(super) fn take(&mut self, size: u64) -> Option<Given> {
         let found = self.smallest(size)?;
         self.unlink(found);
@@ -114,7 +114,7 @@ impl BestFit {
         Some(Given { chunk: found, region: chunk.region, offset: chunk.offset, size: chunk.size })
     }
 
-    /// Gives a chunk back and joins it with free neighbours. Answers its size in bytes.
+    /// Frees a chunk and joins it with free neighbours. Returns its size in bytes.
     pub(super) fn give_back(&mut self, given: u32) -> u64 {
         let mut chunk = given;
         let size = self.chunks[chunk as usize].size;
@@ -145,7 +145,7 @@ impl BestFit {
         })
     }
 
-    /// Removes the regions that are free as a whole.
+    /// Removes the regions that are completely free.
     pub(super) fn remove_free_regions(&mut self) -> Vec<u32> {
         let whole: Vec<u32> = (0..self.chunks.len() as u32)
             .filter(|&index| {
@@ -205,7 +205,7 @@ impl BestFit {
         (granules < LISTS).then_some(granules)
     }
 
-    /// Puts a free chunk where it is found.
+    /// Inserts a free chunk into its list.
     fn put(&mut self, index: u32) {
         let chunk = self.chunks[index as usize];
         let Some(list) = Self::list(chunk.size) else {
@@ -222,7 +222,7 @@ impl BestFit {
         self.filled[list / 64] |= 1 << (list % 64);
     }
 
-    /// Takes a free chunk from where it is found.
+    /// Removes a free chunk from its list.
     fn unlink(&mut self, index: u32) {
         let chunk = self.chunks[index as usize];
         let Some(list) = Self::list(chunk.size) else {

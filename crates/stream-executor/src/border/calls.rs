@@ -1,7 +1,7 @@
-//! The calls of a plug-in on one device, one function a callback.
+//! The calls of a plug-in on one device, one function per callback.
 //!
-//! Each looks whether the plug-in has the callback, says that the call is in progress, hands a
-//! status in, and turns it into a result.
+//! Each function checks that the plug-in has the callback, records the call in progress, passes a
+//! status, and converts it into a result.
 
 use std::ffi::c_void;
 
@@ -20,7 +20,8 @@ pub(crate) struct Calls<'a> {
     pub(crate) device: *mut SP_Device,
 }
 
-/// Apart, because an error that is made in advance is also dropped by every call that goes well.
+/// A separate function, because an error that is created in advance is also dropped by every
+/// successful call.
 #[cold]
 fn unsupported<T>(function: &'static str) -> Result<T, Error> {
     Err(Error::Unsupported { function })
@@ -65,7 +66,7 @@ macro_rules! destroy_calls {
             /// The device is alive; the handle is a living one of this device, not in use, and not
             /// used afterwards.
             pub(crate) unsafe fn $name(&self, handle: $type) {
-                // NULL is a handle that plug-ins may give, and for which there is nothing to
+                // NULL is a handle that plug-ins may return, and for which there is nothing to
                 // destroy (004:779).
                 if let Some(function) = self.functions.executor.$name
                     && !handle.is_null()
@@ -90,15 +91,15 @@ impl Calls<'_> {
         get_stream_status(stream: SP_Stream);
         /// Makes an event.
         create_event(event: *mut SP_Event);
-        /// Puts an event behind a stream's work so far.
+        /// Records an event after a stream's work so far.
         record_event(stream: SP_Stream, event: SP_Event);
         /// Makes a stream wait for an event.
         wait_for_event(stream: SP_Stream, event: SP_Event);
         /// Makes a timer.
         create_timer(timer: *mut SP_Timer);
-        /// Puts a timer's start into a stream.
+        /// Enqueues a timer's start in a stream.
         start_timer(stream: SP_Stream, timer: SP_Timer);
-        /// Puts a timer's stop into a stream.
+        /// Enqueues a timer's stop in a stream.
         stop_timer(stream: SP_Stream, timer: SP_Timer);
         /// Enqueues a copy from device to host.
         memcpy_dtoh(stream: SP_Stream, host: *mut c_void, source: *const SP_DeviceMemoryBase, bytes: u64);
@@ -149,7 +150,7 @@ impl Calls<'_> {
         Ok(unsafe { function(self.device, event) })
     }
 
-    /// Enqueues a host function; true: accepted.
+    /// Enqueues a host function; returns true if it is accepted.
     ///
     /// # Safety
     /// The device is alive, the stream a living one of it, and `callback` can be called with

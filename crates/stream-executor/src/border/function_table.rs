@@ -1,8 +1,8 @@
-//! The functions of a plug-in of any layout, in the places where the newest layout has them.
+//! The functions of a plug-in of any layout, in the fields of the newest layout.
 //!
-//! A function is taken over only if the plug-in's layout has it, the struct is long enough for it,
-//! and it is not NULL. All later code looks at these tables alone, so that no call can go through a
-//! slot that means something else in an older header.
+//! A function is copied only if the plug-in's layout has it, the struct is long enough for it, and
+//! it is not NULL. All later code uses only these tables, so no call can go through a slot that has
+//! another meaning in an older header.
 
 use serdes_abi::{
     Family, Layout, SP_DeviceFns, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::error::StatusError;
 
-/// Builds a struct of functions from a view, field by field of the same name.
+/// Builds a struct of functions from a view, by copying the fields with the same names.
 macro_rules! functions {
     ($view:expr, $table:ident { $($field:ident),* $(,)? }) => {{
         let view: StructView<'_> = $view;
@@ -32,8 +32,8 @@ macro_rules! functions {
     }};
 }
 
-/// Returns the view of a struct of a layout in a block; an empty one if the layout does not have
-/// the struct.
+/// Returns the view of a layout's struct in a block; an empty one if the layout does not have the
+/// struct.
 pub(crate) fn view<'a>(
     block: &'a StructMemory,
     layout: &'static Layout,
@@ -42,7 +42,7 @@ pub(crate) fn view<'a>(
     let structure = layout.structure(structure)?;
     let mut size = block.struct_size();
     // The RFC's macro stops before its last four callbacks. The block is ours, zeroed and long
-    // enough, so they can be looked at.
+    // enough, so they can be read.
     if layout.family == Family::Rfc
         && structure.name == "SP_PlatformFns"
         && size == structure.struct_size
@@ -52,20 +52,21 @@ pub(crate) fn view<'a>(
     Some(StructView::new(block, structure, size))
 }
 
-/// Every function of a registered plug-in, in the place where the newest layout has it.
+/// Every function of a registered plug-in, in the field of the newest layout.
 #[derive(Debug)]
 pub(crate) struct FunctionTable {
     pub(crate) platform: SP_PlatformFns,
     pub(crate) devices: SP_DeviceFns,
     pub(crate) executor: SP_StreamExecutor,
     pub(crate) timers: SP_TimerFns,
-    /// Why there are no timer functions, if the plug-in reported an error.
+    /// The error that the plug-in reported instead of timer functions, if any.
     pub(crate) timers_error: Option<StatusError>,
     pub(crate) memory: MemoryFunctions,
 }
 
 impl FunctionTable {
-    /// Returns the functions of a platform alone: those that it makes are not there yet.
+    /// Returns a table with the functions of a platform only; the functions that the platform
+    /// creates are added later.
     pub(crate) fn of_platform(platform: SP_PlatformFns) -> Self {
         let nothing = StructMemory::new(0);
         let empty = |layout| StructView::new(&nothing, layout, 0);
@@ -80,7 +81,7 @@ impl FunctionTable {
     }
 }
 
-/// Returns the functions of a platform that released layouts have.
+/// Returns the functions of a platform in released layouts.
 pub(crate) fn platform_functions(view: StructView<'_>) -> SP_PlatformFns {
     functions!(
         view,
@@ -98,8 +99,7 @@ pub(crate) fn platform_functions(view: StructView<'_>) -> SP_PlatformFns {
     )
 }
 
-/// Returns the functions of a platform that RFC #257 has; those for allocators are in no other
-/// layout.
+/// Returns the functions of a platform in RFC #257; those for allocators are in no other layout.
 pub(crate) fn rfc_platform_functions(view: StructView<'_>) -> rfc::SP_PlatformFns {
     use serdes_abi::rfc::SP_PlatformFns;
     functions!(

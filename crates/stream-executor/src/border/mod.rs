@@ -1,10 +1,10 @@
-//! The border to C: everything that knows what lies behind a pointer of the C API, or calls a
+//! The interface to the C API: all code that dereferences a pointer of the C API, or calls a
 //! plug-in's function by its signature.
 //!
-//! At the bottom are memory for structs, statuses, and the call in progress, which depend on
-//! nothing else here. On top of them are a plug-in's functions, in one form for all layouts, and
-//! the calls on one device. This folder must never know how a plug-in is loaded, nor who owns what
-//! it makes.
+//! The lowest layer has memory for structs, statuses, and the call in progress, which depend on
+//! nothing else here. Above it are a plug-in's functions, in one form for all layouts, and the
+//! calls on one device. The module does not depend on the loading of plug-ins, or on the owners of
+//! the objects that they create.
 
 mod calls;
 mod function_table;

@@ -1,8 +1,7 @@
-//! Our `TF_Status`, and the sixteen functions by which plug-ins reach it.
+//! Our `TF_Status`, and the sixteen functions through which plug-ins access it.
 //!
-//! A status lives on the host's stack for the length of one call; only the five lines of a plug-in
-//! that report an error make it allocate. All functions accept NULL and do nothing with it, because
-//! plug-ins pass it.
+//! A status is on the host's stack for the duration of one call; it allocates only when a plug-in
+//! reports an error. All functions accept NULL and ignore it, because plug-ins pass it.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -16,7 +15,7 @@ use crate::error::{Error, StatusError};
 
 /// The struct behind a `*mut TF_Status` of this host.
 ///
-/// Fields that only errors and payloads need are apart, so that the status of a successful call
+/// Fields that only errors and payloads need are separate, so that the status of a successful call
 /// costs two stores and two comparisons.
 #[derive(Debug)]
 pub(crate) struct Status {
@@ -31,7 +30,7 @@ struct Detail {
 }
 
 impl Status {
-    /// Creates a status that says OK.
+    /// Creates a status with the code OK.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self { code: TF_Code::OK, detail: None }
@@ -140,7 +139,7 @@ unsafe extern "C" fn tf_set_payload(
 ) {
     // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
     let Some(status) = (unsafe { borrow(status) }) else { return };
-    // As in TensorFlow, a status that says OK carries nothing.
+    // As in TensorFlow, a status with the code OK has no payloads.
     if status.is_ok() {
         return;
     }
@@ -162,7 +161,7 @@ unsafe extern "C" fn tf_for_each_payload(
 ) {
     // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
     let (Some(status), Some(visitor)) = (unsafe { borrow(status) }, visitor) else { return };
-    // The visitor may act on the same status: it walks over a copy.
+    // The visitor may modify the same status, so it visits a copy.
     let payloads = status.detail.as_ref().map(|detail| detail.payloads.clone());
     for (key, value) in payloads.unwrap_or_default() {
         // SAFETY: both strings live until the visitor returns, as the C API promises it.

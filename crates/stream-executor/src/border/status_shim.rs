@@ -1,10 +1,10 @@
-//! Serving our status functions to libraries that are loaded, whatever binary we are in.
+//! Provides our status functions to loaded libraries, in any binary.
 //!
-//! A plug-in leaves `TF_SetStatus` and its kind undefined; the dynamic loader looks for them in the
-//! global scope. Functions of a Rust library are not there, and no flag that a library can set for
-//! the binaries of its users puts them there. So a shared object is made in memory that has nothing
-//! but a symbol table, whose absolute symbols are the addresses of our functions, and is opened
-//! with RTLD_GLOBAL before the first plug-in. Absolute symbols need glibc 2.28.
+//! A plug-in leaves `TF_SetStatus` and similar functions undefined; the dynamic loader looks them
+//! up in the global scope. Functions of a Rust library are not there, and a library has no flag to
+//! put them there for the binaries of its users. So a shared object is built in memory that
+//! contains only a symbol table, whose absolute symbols are the addresses of our functions, and is
+//! opened with RTLD_GLOBAL before the first plug-in. Absolute symbols need glibc 2.28.
 
 use std::{
     ffi::CString,
@@ -29,7 +29,7 @@ const DYNAMIC: usize = 16;
 /// The name under which the object appears in debuggers and in `/proc/self/maps`.
 const NAME: &str = "libserdes_status.so";
 
-/// Makes sure that plug-ins that are opened from now on find our status functions, and no others.
+/// Ensures that plug-ins opened from now on find our status functions, and no others.
 ///
 /// # Errors
 /// [`Error::ForeignStatusFunctions`] if another library's functions come first; [`Error::System`]
@@ -44,7 +44,7 @@ pub(crate) fn install() -> Result<(), Error> {
             error: io::Error::from(*kind),
         });
     }
-    // A library that was in the global scope before ours wins over it, whatever we load.
+    // A library that is in the global scope already takes precedence over ours.
     for (name, address) in symbols {
         if default_scope(&name) != address {
             return Err(Error::ForeignStatusFunctions { symbol: name });
@@ -53,14 +53,15 @@ pub(crate) fn install() -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the names and addresses that are served.
+/// Returns the names and addresses that the object provides.
 fn symbols() -> Vec<(String, usize)> {
     let names =
         PREFIXES.iter().flat_map(|prefix| SERVED.iter().map(move |name| format!("{prefix}{name}")));
     names.zip(served_addresses().into_iter().cycle()).collect()
 }
 
-/// Address that the dynamic loader finds for a name in the global scope; 0 if there is none.
+/// Returns the address that the dynamic loader finds for a name in the global scope; 0 if there is
+/// none.
 fn default_scope(name: &str) -> usize {
     let Ok(name) = CString::new(name) else { return 0 };
     // SAFETY: dlsym takes any string, and RTLD_DEFAULT is a valid handle.
@@ -114,7 +115,7 @@ fn image(symbols: &[(String, usize)]) -> Vec<u8> {
 
     let mut out = Image(Vec::with_capacity(size));
     out.headers(size, dynamic_at, entries.len() * DYNAMIC);
-    // One bucket, whose chain runs from the last symbol to the first; symbol 0 is the end of it.
+    // One bucket, whose chain runs from the last symbol to the first; symbol 0 ends it.
     out.u32(1);
     out.u32(count as u32);
     out.u32(count as u32 - 1);
@@ -139,12 +140,12 @@ fn image(symbols: &[(String, usize)]) -> Vec<u8> {
     out.0
 }
 
-/// The object under construction.
+/// The object while it is being built.
 struct Image(Vec<u8>);
 
 impl Image {
-    /// The header of the file and its program headers: one segment of `size` bytes, and the dynamic
-    /// section in it.
+    /// Writes the header of the file and its program headers: one segment of `size` bytes, and the
+    /// dynamic section in it.
     fn headers(&mut self, size: usize, dynamic_at: usize, dynamic_size: usize) {
         const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
         const PT_LOAD: u32 = 1;

@@ -1,8 +1,8 @@
 //! The memory of a struct that a plug-in fills.
 //!
-//! The host owns it, as the C API wants it, and it is longer than any struct that the host knows: a
-//! plug-in that was built against a newer header fills in more than the host knows of, and must not
-//! write into memory that is somebody else's.
+//! The host owns it, as the C API requires, and it is longer than any struct that the host knows: a
+//! plug-in that was built with a newer header fills more than the host knows, and must not write
+//! into other memory.
 
 use std::{
     alloc::{Layout as AllocationLayout, alloc_zeroed, dealloc, handle_alloc_error},
@@ -11,7 +11,7 @@ use std::{
 
 use serdes_abi::StructLayout;
 
-/// The bytes of a block.
+/// The size of a block in bytes.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// A zeroed block of [`BLOCK_BYTES`] that a plug-in may write to at any time during a call.
@@ -66,7 +66,7 @@ impl StructMemory {
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }
 
-    /// Returns the offset of the first byte from `offset` on that is not zero.
+    /// Returns the offset of the first nonzero byte at or after `offset`.
     pub(crate) fn first_set_from(&self, offset: usize) -> Option<usize> {
         (offset..BLOCK_BYTES).find(|&at| self.read::<u8>(at) != 0)
     }
@@ -103,7 +103,7 @@ unsafe impl<T> Scalar for *mut T {}
 // SAFETY: integers hold any bytes.
 unsafe impl Scalar for i64 {}
 
-/// A struct in a block: what the block's layout and the struct's own size say that is there.
+/// A struct in a block, limited to the fields that its layout and its own size include.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StructView<'a> {
     block: &'a StructMemory,
@@ -113,13 +113,13 @@ pub(crate) struct StructView<'a> {
 }
 
 impl<'a> StructView<'a> {
-    /// Creates the struct in `block` as `layout` describes it, `size` bytes of it. Sizes beyond the
-    /// layout are cut to it.
+    /// Creates the view of the struct in `block` that `layout` describes, with `size` bytes. Sizes
+    /// beyond the layout are reduced to it.
     pub(crate) fn new(block: &'a StructMemory, layout: &'static StructLayout, size: usize) -> Self {
         Self { block, layout, size: size.min(layout.size_of) }
     }
 
-    /// Returns the offset of a field that the layout has and that lies inside the struct's size.
+    /// Returns the offset of a field that the layout has and that is inside the struct's size.
     fn offset(&self, field: &str, bytes: usize) -> Option<usize> {
         let field = self.layout.field(field)?;
         (field.end() <= self.size && field.size == bytes).then_some(field.offset)
@@ -137,7 +137,7 @@ impl<'a> StructView<'a> {
     /// in which pointers to the host's structs point to other types.
     pub(crate) unsafe fn function<F: Copy>(&self, field: &str) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
-        // Read as a pointer, so that it keeps what the plug-in's own pointer may reach.
+        // Read as a pointer, to keep the provenance of the plug-in's own pointer.
         let address: *const () = self.scalar(field)?;
         // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in
         // vouches for the address.

@@ -6,11 +6,10 @@ pub(crate) use serdes_library_file::enter;
 
 use crate::error::Error;
 
-/// Does `work` on a thread of its own, and waits for it no longer than `limit`.
+/// Runs `work` on its own thread, and waits for it for at most `limit`.
 ///
-/// Use it around calls into a plug-in that is not trusted to return. When the time is up the thread
-/// is left to itself, with everything that `work` owns: nothing that the plug-in may still be using
-/// is freed.
+/// Use it around calls into a plug-in that may never return. After the limit the thread is
+/// abandoned, with everything that `work` owns: nothing that the plug-in may still use is freed.
 ///
 /// # Errors
 /// [`Error::TimedOut`], which names the call that was in progress. [`Error::System`] if no thread

@@ -1,4 +1,4 @@
-//! One behaviour, and the device that it is tried on.
+//! A behaviour of the suite, and the device that it is tried on.
 
 pub(super) use serdes_library_file::conformance::{
     Failure, Verdict, counted, expect, failed, pattern, same_bytes,
@@ -20,13 +20,13 @@ impl From<Error> for Failure {
 #[derive(Clone, Copy)]
 pub(super) struct Behaviour {
     pub(super) name: &'static str,
-    /// The demand on the plug-in, in one sentence.
+    /// The requirement on the plug-in, in one sentence.
     pub(super) demand: &'static str,
     pub(super) run: fn(&Plugin) -> Verdict,
 }
 
-/// Returns the first device, whose allocations are calls of the plug-in, also where the host's
-/// allocator would stand between the two.
+/// Returns the first device, whose allocations call the plug-in directly, even if its platform uses
+/// the host's allocator.
 pub(super) fn first_device(plugin: &Plugin) -> Result<Device, Failure> {
     Ok(plugin.device(0)?.directly())
 }

@@ -33,7 +33,7 @@ fn host_callback(plugin: &Plugin) -> Verdict {
     for callback in &callbacks {
         callback.outcome()?;
     }
-    // A second run may come a little later.
+    // A second run may come slightly later.
     std::thread::sleep(Duration::from_millis(20));
     for callback in &callbacks {
         callback.outcome()?;
@@ -67,8 +67,8 @@ fn host_callback_order(plugin: &Plugin) -> Verdict {
     Ok("32 callbacks ran in order, and the copy behind them after them".to_owned())
 }
 
-/// An error of a callback must show: the plug-in answers false, or the stream is in error
-/// afterwards.
+/// Checks that an error of a callback is reported: the plug-in returns false, or the stream is in
+/// error afterwards.
 fn host_callback_error(plugin: &Plugin) -> Verdict {
     let stream = first_device(plugin)?.create_stream()?;
     match stream.host_callback(|| Err("an error on purpose".to_owned())) {

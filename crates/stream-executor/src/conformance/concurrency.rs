@@ -1,5 +1,5 @@
-//! Many threads, many streams, much work: order where the C API promises it, whole bytes
-//! everywhere.
+//! Many threads, many streams, much work: checks the order that the C API promises, and that all
+//! bytes are correct.
 
 use std::thread;
 
@@ -145,7 +145,7 @@ fn copies_in_flight(plugin: &Plugin) -> Verdict {
             .push((stream.copy_to_host(&memory, (index * chunk) as u64, part.len(), host)?, part));
     }
     let count = copies.len();
-    // Waiting for the last first: the others are done then, too.
+    // Waits for the last one first: the others are then done, too.
     for (copy, part) in copies.into_iter().rev() {
         same_bytes("a chunk", &copy.wait()?[..part.len()], part)?;
     }

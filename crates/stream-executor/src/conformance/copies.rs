@@ -1,4 +1,4 @@
-//! Copies in three directions, synchronous and not, and fills.
+//! Synchronous and asynchronous copies in three directions, and fills.
 
 use super::behaviour::{Behaviour, Failure, Verdict, first_device, pattern, same_bytes};
 use crate::plugin::Plugin;

@@ -1,14 +1,15 @@
-//! The guidance on each behaviour of the suite: class, place in the header, remedy.
+//! The guidance on each behaviour of the suite: class, position in the header, remedy.
 
 use serdes_library_file::conformance::{Guidance, Row, guidance_among};
 
-/// Returns the guidance on a behaviour; `None` if the suite has none of that name.
+/// Returns the guidance on a behaviour; `None` if the suite has none with this name.
 #[must_use]
 pub fn guidance(behaviour: &str) -> Option<Guidance> {
     guidance_among(ROWS, behaviour)
 }
 
-/// TensorFlow's header `tensorflow/c/experimental/stream_executor/stream_executor.h` has all of it.
+/// All positions are in TensorFlow's header
+/// `tensorflow/c/experimental/stream_executor/stream_executor.h`.
 const ROWS: &[Row] = &[
     Row::required(
         &["registration"],

@@ -1,4 +1,4 @@
-//! Allocation of device, host and unified memory, and what the plug-in says of it.
+//! Allocation of device, host and unified memory, and the plug-in's statistics.
 
 use std::ptr;
 
@@ -78,7 +78,7 @@ fn raw_allocate(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Fail
     Ok(unsafe { memory.read() })
 }
 
-/// Gives memory of [`raw_allocate`] back, and what `deallocate` left of the struct.
+/// Frees memory of [`raw_allocate`]; returns the struct after `deallocate`.
 fn raw_deallocate(device: &Device, base: SP_DeviceMemoryBase) -> SP_DeviceMemoryBase {
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
@@ -189,7 +189,7 @@ fn allocations_are_apart(plugin: &Plugin) -> Verdict {
 
 fn out_of_memory(plugin: &Plugin) -> Verdict {
     let device = first_device(plugin)?;
-    // More than any device has, and not a size that wraps around when it is rounded up.
+    // More than any device has, and not a size that overflows when it is rounded up.
     let bytes = 1 << 60;
     match device.allocate(bytes) {
         Err(Error::OutOfMemory { .. }) => {}

@@ -1,10 +1,10 @@
-//! The conformance suite: does a plug-in do what the C API says?
+//! The conformance suite, which checks that a plug-in does what the C API requires.
 //!
-//! Each behaviour is tried on its own, on a thread of its own, with a time limit. A behaviour is
-//! `unsupported` only if the plug-in leaves the function out (and may), or answers "not available"
-//! where the C API has that answer; everything else that is not right is a failure.
+//! Each behaviour is tried separately, on its own thread and with a time limit. A behaviour is
+//! `unsupported` only if the plug-in omits an optional function, or reports "not available" as the
+//! C API permits; every other deviation is a failure.
 //!
-//! This folder must never know what is done with a plug-in besides.
+//! The module does not depend on other uses of a plug-in.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,5 +1,5 @@
-//! Calls that only this suite makes: past what the safe types put between a program and a plug-in,
-//! or with arguments that they keep from it.
+//! Calls that only this suite makes: they bypass the checks of the safe types, or have arguments
+//! that the safe types never pass.
 
 use std::ffi::c_void;
 
@@ -9,13 +9,13 @@ use crate::{
 };
 
 impl Device {
-    /// Handle to the device whose allocations are calls of the plug-in, even if the platform asks
-    /// for the host's allocator.
+    /// Returns a handle of the device whose allocations call the plug-in directly, even if the
+    /// platform asks for the host's allocator.
     pub(super) fn directly(&self) -> Self {
         Self { strategy: Strategy::Plugin, ..self.clone() }
     }
 
-    /// Returns the index that the plug-in left in the device.
+    /// Returns the index that the plug-in wrote into the device.
     pub(super) fn written_ordinal(&self) -> i32 {
         let layout = self.plugin.registration.layout.field("SP_Device", "ordinal");
         layout.map_or(self.inner.ordinal, |field| self.inner.filled.read(field.offset))
@@ -23,7 +23,7 @@ impl Device {
 }
 
 impl Event {
-    /// Waits by the plug-in's function alone.
+    /// Waits with the plug-in's function only.
     pub(super) fn block(&self) -> Result<(), Error> {
         let event = &self.inner;
         // SAFETY: the device and the event are alive.
@@ -32,12 +32,12 @@ impl Event {
 }
 
 impl Stream {
-    /// Waits by the plug-in's own function alone.
+    /// Waits with the plug-in's own function only.
     pub(super) fn block_by_function(&self) -> Result<(), Error> {
         self.inner.noted(self.inner.block_by_function())
     }
 
-    /// Waits by an event alone.
+    /// Waits with an event only.
     pub(super) fn block_by_event(&self) -> Result<(), Error> {
         self.inner.noted(self.inner.block_by_event())
     }
@@ -49,7 +49,7 @@ impl Stream {
         self.copy_to_host(memory, 0, bytes, host).map(drop)
     }
 
-    /// Hands copies of no bytes to the plug-in, which the other functions keep from it.
+    /// Passes copies of no bytes to the plug-in, which the other functions never do.
     pub(super) fn copy_nothing(&self, memory: &DeviceMemory) -> Result<(), Error> {
         let mut part = memory.part(&self.inner.device, 0, 0)?;
         let mut host = self.inner.device.allocate_host(1)?;
@@ -69,7 +69,7 @@ impl Stream {
             .map(drop)
     }
 
-    /// Hands fills of no bytes to the plug-in.
+    /// Passes fills of no bytes to the plug-in.
     pub(super) fn fill_nothing(&self, memory: &DeviceMemory) -> Result<(), Error> {
         let mut part = memory.part(&self.inner.device, 0, 0)?;
         self.inner

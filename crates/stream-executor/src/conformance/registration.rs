@@ -1,4 +1,4 @@
-//! Registration, devices, and what they say of themselves.
+//! Registration, devices, and their descriptions.
 
 use super::behaviour::{Behaviour, Failure, Verdict, counted, expect, failed, first_device};
 use crate::plugin::Plugin;
@@ -54,11 +54,11 @@ fn platform_name(plugin: &Plugin) -> Verdict {
     Ok(format!("{} of type {}", platform.name(), platform.device_type()))
 }
 
-/// Sizes that no header has are accepted when a plug-in is loaded, and are wrong all the same.
+/// Checks the struct sizes: unknown ones are accepted when a plug-in is loaded, but they are wrong.
 fn struct_sizes(plugin: &Plugin) -> Verdict {
     for &(name, size) in &plugin.report().struct_sizes {
         let Some(structure) = plugin.layout().structure(name) else { continue };
-        // Shorter structs are older headers'; longer ones newer.
+        // Shorter structs come from older headers, longer ones from newer headers.
         let known =
             structure.fields.iter().any(|field| field.end() == size) || size == structure.size_of;
         if size < structure.struct_size && !known {

@@ -1,4 +1,4 @@
-//! Streams, events, timers, and waiting for them.
+//! Streams, events, timers, and waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -136,8 +136,8 @@ fn stream_status(plugin: &Plugin) -> Verdict {
 }
 
 /// Gives a stream work before the operation under test, so that a plug-in that does not wait for
-/// the stream is detected, however fast the copies are. Where the plug-in runs no functions of the
-/// host, which another behaviour reports, detection is left to chance.
+/// the stream is detected even if copies are fast. If the plug-in runs no host functions, which
+/// another behaviour reports, detection depends on chance.
 fn keep_busy(stream: &Stream) {
     let pause = || {
         std::thread::sleep(Duration::from_millis(5));
@@ -146,7 +146,8 @@ fn keep_busy(stream: &Stream) {
     drop(stream.host_callback(pause));
 }
 
-/// Has one stream read what another has written, 16 times; `order` puts the one behind the other.
+/// Lets one stream read the data that another has written, 16 times; `order` makes the one wait for
+/// the other.
 fn reads_behind(
     device: &Device,
     what: &str,
@@ -179,7 +180,7 @@ fn stream_dependency(plugin: &Plugin) -> Verdict {
 
 fn stream_dependency_on_itself(plugin: &Plugin) -> Verdict {
     let stream = first_device(plugin)?.create_stream()?;
-    // An error is an answer; waiting for ever is not.
+    // An error is acceptable; waiting forever is not.
     let answer = stream.wait_for_stream(&stream);
     let _ = stream.synchronize();
     Ok(if answer.is_ok() { "accepted" } else { "refused with an error" }.to_owned())
@@ -213,7 +214,7 @@ fn event_recorded_twice(plugin: &Plugin) -> Verdict {
 
 fn wait_for_event(plugin: &Plugin) -> Verdict {
     let device = first_device(plugin)?;
-    // An event lives until the copies around it are done.
+    // Keeps the events until the copies around them are done.
     let mut events = Vec::new();
     reads_behind(&device, "what a stream read after an event", |first, second| {
         let event = device.create_event()?;
@@ -260,7 +261,7 @@ fn block_host_for_event(plugin: &Plugin) -> Verdict {
     let host = device.allocate_host(1 << 20)?;
     let copy = stream.copy_to_host(&memory, 0, 1 << 20, host)?;
     stream.record(&event)?;
-    // Without the host's own polling behind it.
+    // Waits without the host's own polling.
     event.block()?;
     expect("the event after it was waited for", event.status()?, EventStatus::Complete)?;
     copy.wait()?;
@@ -335,7 +336,7 @@ fn timer_nanoseconds(plugin: &Plugin) -> Verdict {
     let longest = began.elapsed();
     let nanoseconds = timer.nanoseconds()?;
     expect("microseconds", timer.microseconds()?, nanoseconds / 1000)?;
-    // Clocks of devices differ from the host's; a factor of a hundred is no clock.
+    // Clocks of devices differ from the host's, but not by a factor of a hundred.
     if u128::from(nanoseconds) > longest.as_nanos().saturating_mul(100).max(1_000_000_000) {
         return failed(format!("{nanoseconds} ns, and the host waited {longest:?}"));
     }

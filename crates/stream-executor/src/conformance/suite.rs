@@ -10,7 +10,7 @@ pub fn behaviours() -> impl Iterator<Item = &'static str> {
     all().map(|behaviour| behaviour.name)
 }
 
-/// Returns the demand of each behaviour on a plug-in, by name, in the order of [`behaviours`].
+/// Returns the requirement of each behaviour, by name, in the order of [`behaviours`].
 pub fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     all().map(|behaviour| (behaviour.name, behaviour.demand))
 }
@@ -29,7 +29,7 @@ fn all() -> impl Iterator<Item = Behaviour> {
     .copied()
 }
 
-/// Tries every behaviour of `plugin`. `report` gets each outcome as soon as it is there.
+/// Tries every behaviour of `plugin`. `report` gets each outcome immediately.
 ///
 /// Without a device only registration is tried, until `device_count` is skipped.
 pub fn verify(

@@ -1,4 +1,4 @@
-//! Copies between the host and a device, and on a device, that are waited for.
+//! Synchronous copies between the host and a device, and on a device.
 
 use super::{
     handle::Device,
@@ -17,10 +17,10 @@ impl Device {
         Ok(memory)
     }
 
-    /// Copies all of `memory` to the host.
+    /// Copies the whole of `memory` to the host.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if the host has not that much; as [`Self::copy_to_host`].
+    /// [`Error::OutOfMemory`] if the host does not have enough memory; as [`Self::copy_to_host`].
     pub fn download(&self, memory: &DeviceMemory) -> Result<Vec<u8>, Error> {
         let bytes = memory.size();
         let mut host = Vec::new();
@@ -32,7 +32,7 @@ impl Device {
         Ok(host)
     }
 
-    /// Copies `source` into `target` from byte `offset` on, and waits until it is done.
+    /// Copies `source` into `target` at byte `offset`, and waits until it is done.
     ///
     /// # Errors
     /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports.
@@ -57,7 +57,7 @@ impl Device {
         }
     }
 
-    /// Copies from `source`, from byte `offset` on, into `target`, and waits until it is done.
+    /// Copies from `source`, beginning at byte `offset`, into `target`, and waits until it is done.
     ///
     /// # Errors
     /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports.

@@ -1,6 +1,6 @@
 //! Descriptions of devices.
 
-/// Description of a device as the plug-in gives it. Parts that it does not give are `None`.
+/// The description of a device from its plug-in. Missing parts are `None`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DeviceDescription {
@@ -12,7 +12,7 @@ pub struct DeviceDescription {
     pub device_vendor: Option<String>,
     /// PCI bus id.
     pub pci_bus_id: Option<String>,
-    /// NUMA node of the host that the device is near to; -1 if it is not known.
+    /// The NUMA node of the host closest to the device; -1 if unknown.
     pub numa_node: i32,
     /// Bytes per second to and from the device's memory.
     pub memory_bandwidth: Option<i64>,
@@ -20,25 +20,25 @@ pub struct DeviceDescription {
     pub gflops: Option<f64>,
 }
 
-/// Statistics of a device's allocator, in bytes but for `num_allocs`.
+/// Statistics of a device's allocator, in bytes except for `num_allocs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AllocatorStats {
-    /// Allocations so far.
+    /// The number of allocations so far.
     pub num_allocs: i64,
     /// Bytes in use.
     pub bytes_in_use: i64,
-    /// Most bytes that were in use.
+    /// The largest number of bytes that were in use.
     pub peak_bytes_in_use: i64,
     /// The largest allocation so far.
     pub largest_alloc_size: i64,
-    /// Most bytes that may be in use.
+    /// The largest number of bytes that may be in use.
     pub bytes_limit: Option<i64>,
     /// Bytes reserved.
     pub bytes_reserved: i64,
-    /// Most bytes that were reserved.
+    /// The largest number of bytes that were reserved.
     pub peak_bytes_reserved: i64,
-    /// Most bytes that may be reserved.
+    /// The largest number of bytes that may be reserved.
     pub bytes_reservable_limit: Option<i64>,
     /// The largest free block.
     pub largest_free_block_bytes: i64,
@@ -49,6 +49,6 @@ pub struct AllocatorStats {
 pub struct MemoryUsage {
     /// Free bytes.
     pub free: i64,
-    /// All bytes.
+    /// The total number of bytes.
     pub total: i64,
 }

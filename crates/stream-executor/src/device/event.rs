@@ -30,7 +30,7 @@ unsafe impl Sync for EventInner {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventStatus {
-    /// The plug-in does not know it: an error.
+    /// The plug-in does not know the state, which is an error.
     Unknown,
     /// The work before it failed.
     Error,
@@ -38,7 +38,7 @@ pub enum EventStatus {
     Pending,
     /// The work before it is done.
     Complete,
-    /// A number that the C API does not have; to be treated as [`EventStatus::Unknown`].
+    /// A number that the C API does not define; treat it like [`EventStatus::Unknown`].
     Other(i32),
 }
 
@@ -89,7 +89,7 @@ impl EventInner {
     pub(crate) fn wait(&self) -> Result<(), Error> {
         // SAFETY: the device and the event are alive.
         unsafe { self.device.calls().block_host_for_event(self.handle) }?;
-        // A plug-in may come back early; what counts is the state, by which TensorFlow waits.
+        // A plug-in may return early. The event's state decides, as in TensorFlow.
         let mut pause = std::time::Duration::from_micros(20);
         while !self.is_done()? {
             std::thread::sleep(pause);
@@ -126,7 +126,7 @@ impl Event {
         Arc::clone(&self.inner)
     }
 
-    /// Returns its state now.
+    /// Returns the current state of the event.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

@@ -1,4 +1,4 @@
-//! A device of a plug-in: its memory, its streams, and what it says of itself.
+//! A device of a plug-in: its memory, its streams, and its description.
 
 use std::{
     ffi::c_char,
@@ -22,12 +22,12 @@ use crate::{
 pub(crate) struct DeviceInner {
     pub(crate) filled: StructMemory,
     pub(crate) ordinal: i32,
-    /// The best-fit allocator of the device, while anybody uses it.
+    /// The best-fit allocator of the device, while it is in use.
     allocator: Mutex<WeakBfcAllocator>,
 }
 
 impl DeviceInner {
-    /// Has the plug-in make the device.
+    /// Lets the plug-in create the device.
     pub(crate) fn create(registration: &Registration, ordinal: i32) -> Result<Self, Error> {
         let unsupported = Error::Unsupported { function: "create_device" };
         let (Some(create), Some(structure)) = (
@@ -67,10 +67,10 @@ impl DeviceInner {
         Ok(device)
     }
 
-    /// The device's best-fit allocator: the one that is there, or a new one over `inside`.
+    /// Returns the device's best-fit allocator: the present one, or a new one over `inside`.
     ///
-    /// It grows, also where the platform would let it reserve all memory at once: a library that
-    /// moves state shares the device with those who compute on it.
+    /// The allocator grows, even if the platform would let it reserve all memory at once, because a
+    /// library that moves state shares the device with computations.
     pub(super) fn allocator(&self, inside: &Device) -> BfcAllocator {
         let mut known = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
@@ -80,7 +80,7 @@ impl DeviceInner {
         })
     }
 
-    /// Has the plug-in free what it put into the device, which must not be used afterwards.
+    /// Lets the plug-in free the device's resources. The device must not be used afterwards.
     pub(crate) fn destroy(&self, registration: &Registration) {
         if let Some(destroy) = registration.functions.platform.destroy_device {
             let _call = enter(&"destroy_device");
@@ -100,15 +100,15 @@ pub struct Device {
     pub(crate) strategy: Strategy,
 }
 
-/// Who gives out parts of a device's memory.
+/// The allocator of a device's memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Strategy {
-    /// The plug-in: each allocation is a call of it.
+    /// The plug-in: each allocation calls it.
     Plugin,
     /// The host's best-fit allocator, because the platform asks for it.
     BestFit(BfcAllocator),
-    /// The best-fit allocator as its own parts see it, looked up: the allocator and its memory
-    /// reach their device by this, and would keep themselves alive by a handle.
+    /// The best-fit allocator as seen by its own parts. The allocator and its memory reach their
+    /// device this way, because a handle would keep them alive.
     InsideBestFit,
 }
 
@@ -143,13 +143,13 @@ impl Device {
         Arc::ptr_eq(&self.plugin, &other.plugin)
     }
 
-    /// Returns its index.
+    /// Returns the index of the device.
     #[must_use]
     pub fn ordinal(&self) -> i32 {
         self.inner.ordinal
     }
 
-    /// Returns the description of the device as the plug-in gives it.
+    /// Returns the description of the device from the plug-in.
     #[must_use]
     pub fn description(&self) -> DeviceDescription {
         let registration = &self.plugin.registration;
@@ -192,13 +192,12 @@ impl Device {
         }
     }
 
-    /// Returns the allocator through which [`Self::allocate`] goes, if the platform asks for one;
-    /// the same for every handle of the device.
+    /// Returns the allocator that [`Self::allocate`] uses, if the platform asks for one; it is the
+    /// same for every handle of the device.
     ///
-    /// Its regions go back to the plug-in when neither a handle of the device nor memory of it is
-    /// left, or by [`BfcAllocator::release_unused`]. It grows region by region, whatever
-    /// [`Platform::forces_memory_growth`](crate::Platform::forces_memory_growth)
-    /// says.
+    /// Its regions return to the plug-in when neither a handle of the device nor memory of it is
+    /// left, or by [`BfcAllocator::release_unused`]. It grows region by region, regardless of
+    /// [`Platform::forces_memory_growth`](crate::Platform::forces_memory_growth).
     #[must_use]
     pub fn allocator(&self) -> Option<BfcAllocator> {
         match &self.strategy {
@@ -217,7 +216,8 @@ impl Device {
         unsafe { self.calls().synchronize_all_activity() }
     }
 
-    /// Statistics of the device's allocator; `None` if the plug-in has them not available now.
+    /// Returns the statistics of the device's allocator; `None` if they are not available at the
+    /// moment.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -225,7 +225,7 @@ impl Device {
         let filled = StructMemory::new(SP_AllocatorStats::STRUCT_SIZE);
         // SAFETY: the device is alive; the struct's memory is zeroed and long enough.
         let available = unsafe { self.calls().statistics(filled.as_ptr()) }?;
-        // TensorFlow drops statistics without a size.
+        // TensorFlow ignores statistics without a size.
         if !available || filled.struct_size() == 0 {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Functions that a stream runs on the host: how one went.
+//! The outcome of functions that a stream runs on the host.
 
 use std::{
     ffi::c_void,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// A function that was given to a stream.
+/// A function that was put into a stream, to be run on the host.
 #[derive(Debug)]
 pub struct HostCallback {
     record: Arc<CallbackRecord>,
@@ -28,24 +28,24 @@ impl HostCallback {
         (Self { record, stream, listed }, kept)
     }
 
-    /// Argument that the plug-in passes to the callback.
+    /// Returns the argument that the plug-in passes to the callback.
     pub(crate) fn argument(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.listed.number)
     }
 
-    /// The plug-in did not take it.
+    /// Records that the plug-in did not accept the function.
     pub(crate) fn refuse(self) {
         let function = self.record.run().function.take();
         drop(function);
     }
 
-    /// Returns true if it has run.
+    /// Returns true if the function has run.
     #[must_use]
     pub fn has_run(&self) -> bool {
         self.record.run().runs > 0
     }
 
-    /// Waits until the stream is past it, and says how it went.
+    /// Waits until the stream has passed the function, and returns the outcome.
     ///
     /// # Errors
     /// [`Error::CallbackDropped`] if the stream is done and never ran it;
@@ -58,7 +58,7 @@ impl HostCallback {
             (_, times @ 2..) => Err(Error::CallbackRepeated { times }),
             (Some(Err(message)), _) => Err(Error::CallbackFailed { message: message.clone() }),
             (Some(Ok(())), _) => waited,
-            // It is being run by a thread of the plug-in that the stream did not wait for.
+            // A thread of the plug-in still runs the function; the stream did not wait for it.
             (None, 1) => {
                 drop(state);
                 self.finished(Duration::from_secs(10))
@@ -70,7 +70,7 @@ impl HostCallback {
         }
     }
 
-    /// Waits for the function that has begun.
+    /// Waits for a function that has begun.
     fn finished(&self, limit: Duration) -> Result<(), Error> {
         let (state, _) = self
             .record

@@ -1,6 +1,6 @@
-//! Memory of the host that a device copies from and to, and memory that both address.
+//! Host memory that a device copies from and to, and memory that both address.
 //!
-//! Host memory that a copy is using is out of the program's reach until the copy is done.
+//! The program cannot access host memory that a copy is using until the copy is done.
 
 use std::{
     alloc::{Layout as AllocationLayout, alloc_zeroed, dealloc},
@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// Host memory that asynchronous copies of a device can use. Its bytes are zero at first.
 ///
-/// A copy takes it and gives it back when it is done; see [`Transfer`](super::Transfer).
+/// A copy takes it and returns it when it is done; see [`Transfer`](super::Transfer).
 #[derive(Debug)]
 pub struct HostMemory {
     inner: Arc<HostAllocation>,
@@ -29,7 +29,7 @@ pub(crate) struct HostAllocation {
     source: HostMemorySource,
 }
 
-/// Origin of host memory, which it is returned to.
+/// The origin of host memory, to which it is returned.
 #[derive(Debug)]
 enum HostMemorySource {
     /// The host's own allocator.
@@ -47,8 +47,8 @@ unsafe impl Send for HostAllocation {}
 unsafe impl Sync for HostAllocation {}
 
 impl HostAllocation {
-    /// The alignment of memory from the host's own allocator, in bytes: a page, which devices and
-    /// the system's direct I/O like best.
+    /// The alignment of memory from the host's own allocator, in bytes: a page, which is the
+    /// fastest for devices and direct I/O.
     const ALIGNMENT: usize = 4096;
 }
 
@@ -66,7 +66,7 @@ impl Drop for HostAllocation {
                 }
             }
             HostMemorySource::Pinned(device, range) => {
-                // Once it has gone back, another thread may get it.
+                // Once the memory is returned, another thread may get it.
                 drop(range);
                 // SAFETY: the device is alive; the memory came from its plug-in; the last user is
                 // this drop.
@@ -84,7 +84,7 @@ impl Drop for HostAllocation {
 
 impl Device {
     /// Allocates host memory that asynchronous copies can use: the plug-in's (pinned), or the
-    /// host's own where the plug-in has none.
+    /// host's own if the plug-in has none.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
@@ -95,8 +95,8 @@ impl Device {
     /// Allocates memory that host and device address alike.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], also where the functions are there and the platform says that they
-    /// do not work; [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
+    /// [`Error::Unsupported`], also if the functions exist and the platform declares that they do
+    /// not work; [`Error::OutOfMemory`]; [`Error::MemoryInUse`].
     pub fn allocate_unified(&self, bytes: usize) -> Result<UnifiedMemory, Error> {
         UnifiedMemory::allocate(self, bytes)
     }
@@ -129,7 +129,7 @@ impl HostMemory {
         Ok(Self { inner: Arc::new(HostAllocation { start, bytes, source }) })
     }
 
-    /// Returns the memory of no bytes; no allocator is asked for it.
+    /// Returns memory of no bytes, for which no allocator is called.
     fn nothing() -> Self {
         let allocation =
             HostAllocation { start: NonNull::dangling(), bytes: 0, source: HostMemorySource::Host };
@@ -153,10 +153,10 @@ impl HostMemory {
     }
 }
 
-/// The longest slice that there can be, in bytes: offsets into it are signed.
+/// The largest possible slice, in bytes: offsets into it are signed.
 const LONGEST_SLICE: usize = isize::MAX as usize;
 
-/// Takes ownership of `bytes` bytes, no more than [`LONGEST_SLICE`], that a plug-in allocated, and
+/// Takes ownership of `bytes` bytes, at most [`LONGEST_SLICE`], that a plug-in allocated, and
 /// zeroes them.
 fn claim(
     call: &'static str,
@@ -165,7 +165,7 @@ fn claim(
 ) -> Result<(NonNull<u8>, LiveRange), Error> {
     let start = NonNull::new(memory.cast::<u8>())
         .ok_or(Error::OutOfMemory { call, bytes: bytes as u64 })?;
-    // A range that has an owner already is not given back: that would free it under the owner.
+    // A range that has an owner already is not returned: that would free memory in use.
     let range = LiveRange::claim(call, start, bytes)?;
     // SAFETY: the plug-in gave `bytes` bytes, and no other value has any of them. Zeroed, because
     // plug-ins need not initialise them.
@@ -193,8 +193,8 @@ impl DerefMut for HostMemory {
 
 /// Memory that the host and all devices of a platform address alike. Its bytes are zero at first.
 ///
-/// Computations of a device use it where it lies; to copy it to or from other memory of a device by
-/// a stream, make it host memory ([`Self::into_host_memory`]).
+/// Computations on a device use it in place; to copy it to or from other memory of a device with a
+/// stream, convert it to host memory ([`Self::into_host_memory`]).
 #[derive(Debug)]
 pub struct UnifiedMemory {
     memory: HostMemory,
@@ -204,8 +204,8 @@ impl UnifiedMemory {
     fn allocate(device: &Device, bytes: usize) -> Result<Self, Error> {
         const CALL: &str = "unified_memory_allocate";
         if !device.registration().facts.supports_unified_memory {
-            // Functions that are set all the same are not called: the platform has said what they
-            // are worth (004:254).
+            // Functions that exist nevertheless are not called: the platform declares that they do
+            // not work (004:254).
             return Err(Error::Unsupported { function: CALL });
         }
         if bytes == 0 {
@@ -222,8 +222,8 @@ impl UnifiedMemory {
         Ok(Self { memory })
     }
 
-    /// Converts it into host memory, which copies of streams take and give back. It is returned to
-    /// the plug-in as unified memory.
+    /// Converts it into host memory, which copies of streams take and return. It is returned to the
+    /// plug-in as unified memory.
     #[must_use]
     pub fn into_host_memory(self) -> HostMemory {
         self.memory

@@ -1,8 +1,8 @@
-//! The host memory that plug-ins have handed out and not got back.
+//! The ranges of host memory that plug-ins have allocated and that are not freed yet.
 //!
-//! A slice of it is made from the plug-in's word alone, and two slices of one memory must never be
-//! there at once. So each range is held here while it is in use, and what overlaps one that is held
-//! is refused.
+//! A slice of it relies only on the plug-in's result, and two slices of the same memory must never
+//! exist at once. So each range is recorded here while it is in use, and any overlapping range is
+//! refused.
 
 use std::{
     collections::BTreeMap,
@@ -12,19 +12,19 @@ use std::{
 
 use crate::error::Error;
 
-/// First address and end of each range, of all plug-ins of the process: they share its addresses.
-/// No two overlap.
+/// The first address and the end of each range, for all plug-ins of the process, which share its
+/// addresses. No two overlap.
 static LIVE: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// A range of addresses that has no other owner. It must be dropped before the plug-in gets the
-/// memory back, because the plug-in may hand the same addresses out again at once.
+/// A range of addresses that has no other owner. It must be dropped before the memory is returned
+/// to the plug-in, which may reuse the addresses immediately.
 #[derive(Debug)]
 pub(super) struct LiveRange {
     start: usize,
 }
 
 impl LiveRange {
-    /// Holds `bytes` bytes from `start` on, which `call` of a plug-in gave.
+    /// Records `bytes` bytes from `start`, which `call` of a plug-in returned.
     pub(super) fn claim(
         call: &'static str,
         start: NonNull<u8>,
@@ -34,7 +34,8 @@ impl LiveRange {
         let shared = || Error::MemoryInUse { call, bytes: bytes as u64 };
         let end = start.checked_add(bytes).ok_or_else(shared)?;
         let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
-        // As they do not overlap, the last that begins before the end is the one that ends last.
+        // The ranges do not overlap, so the last one that begins before the end is the one that
+        // ends last.
         let last = live.range(..end).next_back();
         if last.is_some_and(|(_, &others_end)| others_end > start) {
             return Err(shared());

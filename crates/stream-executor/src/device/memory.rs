@@ -1,7 +1,7 @@
 //! Memory of a device.
 //!
-//! It is only ever reached through copies. Types say that it is alive; they do not order accesses
-//! to it: two streams that write to the same bytes at once leave whatever they leave there, as on
+//! It is only accessed through copies. The types guarantee that it is alive; they do not order
+//! accesses to it: if two streams write to the same bytes at once, the result is unspecified, as on
 //! every device.
 
 use std::{mem::MaybeUninit, ptr, sync::Arc};
@@ -16,7 +16,7 @@ pub(crate) fn host_size(bytes: u64) -> Result<usize, Error> {
     usize::try_from(bytes).map_err(|_| Error::OutOfMemory { call: "the host's allocator", bytes })
 }
 
-/// Memory on a device. Freed when it is dropped and no stream is using it any more.
+/// Memory on a device. Freed when it is dropped and no stream uses it any more.
 #[derive(Debug)]
 pub struct DeviceMemory {
     inner: Arc<DeviceAllocation>,
@@ -29,8 +29,8 @@ pub(crate) struct DeviceAllocation {
     source: DeviceMemorySource,
 }
 
-/// Origin of device memory, which it is returned to. The device is reached through it, so that a
-/// part of a region counts one reference and not three.
+/// The origin of device memory, to which it is returned. The device is reached through it, so that
+/// a part of a region counts one reference instead of three.
 #[derive(Debug)]
 enum DeviceMemorySource {
     /// The plug-in.
@@ -57,7 +57,7 @@ unsafe impl Sync for DeviceAllocation {}
 
 impl Drop for DeviceAllocation {
     fn drop(&mut self) {
-        // Nothing was allocated for no bytes.
+        // For no bytes, nothing was allocated.
         if let DeviceMemorySource::Device(device) = &self.source
             && !self.base.opaque.is_null()
         {
@@ -70,11 +70,11 @@ impl Drop for DeviceAllocation {
 }
 
 impl Device {
-    /// Allocates device memory of `bytes` bytes; its contents are whatever was there.
+    /// Allocates device memory of `bytes` bytes with unspecified content.
     ///
     /// Where the platform asks for the host's best-fit allocator
-    /// ([`Platform::uses_bfc_allocator`](crate::Platform::uses_bfc_allocator)) it
-    /// comes from that ([`Self::allocator`]), else from the plug-in itself.
+    /// ([`Platform::uses_bfc_allocator`](crate::Platform::uses_bfc_allocator)) the allocator
+    /// ([`Self::allocator`]) provides the memory, else the plug-in itself.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`].
@@ -103,34 +103,34 @@ impl DeviceMemory {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Returns a part of a region of an allocator.
+    /// Creates memory that is a part of an allocator's region.
     pub(crate) fn of_chunk(base: SP_DeviceMemoryBase, chunk: TakenChunk) -> Self {
         Self {
             inner: Arc::new(DeviceAllocation { base, source: DeviceMemorySource::BestFit(chunk) }),
         }
     }
 
-    /// Returns the description of `bytes` bytes from `offset` on, which lie inside this memory.
+    /// Returns the description of `bytes` bytes at `offset`, which are inside this memory.
     pub(crate) fn base_of_part(&self, offset: u64, bytes: u64) -> SP_DeviceMemoryBase {
         let base = self.inner.base;
-        // Inside of an allocation that fits into the address space, so that the offset does.
+        // The offset is inside an allocation that fits into the address space.
         let opaque = base.opaque.cast::<u8>().wrapping_add(offset as usize).cast();
         SP_DeviceMemoryBase { opaque, size: bytes, ..base }
     }
 
-    /// Returns its size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.inner.base.size
     }
 
-    /// Returns the device that it is on.
+    /// Returns the device that the memory is on.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.inner.device()
     }
 
-    /// Returns the number that stands for its first byte on the device; it may not be an address of
+    /// Returns the number that identifies its first byte on the device; it may not be an address of
     /// this process.
     #[must_use]
     pub fn address(&self) -> u64 {
@@ -142,9 +142,9 @@ impl DeviceMemory {
         Arc::clone(&self.inner)
     }
 
-    /// The bytes from `offset` on, of which `bytes` will be used, on that device.
-    // Inlined with what it calls: a result with all the room of a `MemoryRange` is otherwise moved
-    // through memory twice, which took as long as the rest of a small copy.
+    /// Returns the range at `offset`, of which `bytes` will be used, on this device.
+    // Inlined with its callees: a result of the size of a `MemoryRange` is otherwise moved through
+    // memory twice, which took as long as the rest of a small copy.
     #[inline]
     pub(crate) fn part(
         &self,
@@ -179,13 +179,13 @@ impl DeviceMemory {
         if offset.checked_add(bytes).is_none_or(|end| end > size) {
             return Err(Error::OutOfRange { what: "device memory", offset, bytes, size });
         }
-        // An address on the device: arithmetic only, as hosts do it for parts of an allocation.
+        // An address on the device: only arithmetic, like hosts do for parts of an allocation.
         let opaque = base.opaque.cast::<u8>().wrapping_add(host_size(offset)?).cast();
         Ok(MemoryRange::new(SP_DeviceMemoryBase { opaque, size: size - offset, ..base }))
     }
 }
 
-/// Asks the plug-in for memory and checks what it gives.
+/// Requests memory from the plug-in and checks the result.
 fn allocate_base(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Error> {
     let filled = StructMemory::new(SP_DeviceMemoryBase::STRUCT_SIZE);
     let memory = filled.as_ptr::<SP_DeviceMemoryBase>();
@@ -199,7 +199,7 @@ fn allocate_base(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Err
     }
     base.struct_size = SP_DeviceMemoryBase::STRUCT_SIZE;
     let size = std::mem::replace(&mut base.size, bytes);
-    // A plug-in that writes no size has given what was asked for.
+    // A plug-in that writes no size has allocated the requested one.
     if size != 0 && size < bytes {
         let mut part = MemoryRange::new(SP_DeviceMemoryBase { size, ..base });
         // SAFETY: the memory was allocated just now and is not in use.
@@ -215,9 +215,9 @@ fn allocate_base(device: &Device, bytes: u64) -> Result<SP_DeviceMemoryBase, Err
     Ok(base)
 }
 
-/// The struct that describes (a part of) device memory to a plug-in for one call.
+/// The struct that describes device memory, or a part of it, to a plug-in for one call.
 ///
-/// Behind it is room for what a newer header may have there.
+/// It is followed by space for fields of a newer header.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct MemoryRange {

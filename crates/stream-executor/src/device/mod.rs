@@ -1,8 +1,10 @@
-//! A device and what is made on it: memory, streams, events, timers, transfers, functions on the
-//! host.
+//! A device and the objects on it: memory, streams, events, timers, transfers, host functions.
 //!
-//! Handles own what they are made of, so that nothing can be used after it was destroyed, or
-//! destroyed while a device is using it. What is made on a device says itself how, as a method of
+//! Handles own the objects that they depend on, so nothing can be used after it was destroyed, or
+//! destroyed while a device uses it. Each kind of object defines its own constructor, as a method
+//! of [`Device`]. The device does not depend on these objects, except for its memory, which an
+//! allocator of the device distributes. The module does not depend on a layout of the C API: it
+//! calls functions in the fields of the newest one.
 //! [`Device`]: the device must never know it, but for its memory, which an allocator of the device
 //! gives out. This folder must never know a layout of the C API: it calls functions in the place of
 //! the newest one.

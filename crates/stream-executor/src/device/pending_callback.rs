@@ -1,8 +1,8 @@
-//! Functions of the host that plug-ins have, and what they call to run one.
+//! Host functions that plug-ins hold, and the function through which they run one.
 //!
 //! A plug-in promises to run an accepted function exactly once. Some drop it, some run it twice,
-//! and one could run it long after; so what it is given is not a pointer but a number, under which
-//! the function is found as long as it is waited for.
+//! and one could run it much later; so it gets a number instead of a pointer, under which the
+//! function is found as long as it is waited for.
 
 use std::{
     any::Any,
@@ -22,12 +22,12 @@ use crate::border::report_to_plugin;
 
 pub(super) type Function = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
-/// The functions that plug-ins have, by the number that was given to them.
+/// The functions that plug-ins hold, by the number that they were given.
 static PENDING: Mutex<Option<HashMap<usize, Arc<CallbackRecord>>>> = Mutex::new(None);
 /// The newest number.
 static NEWEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Record of a callback.
+/// The record of a callback.
 #[derive(Debug, Default)]
 pub(super) struct CallbackRecord {
     run: Mutex<CallbackRun>,
@@ -38,7 +38,7 @@ pub(super) struct CallbackRecord {
 pub(super) struct CallbackRun {
     pub(super) function: Option<Function>,
     pub(super) runs: u32,
-    /// Result of the function, once it has run.
+    /// The result of the function, once it has run.
     pub(super) result: Option<Result<(), String>>,
 }
 
@@ -77,7 +77,7 @@ impl Drop for Listed {
     }
 }
 
-/// The stream's half of a callback: dropped once the stream is past it.
+/// The stream's half of a callback: dropped once the stream has passed it.
 #[derive(Debug)]
 pub(crate) struct PendingCallback {
     pub(super) record: Arc<CallbackRecord>,
@@ -85,7 +85,7 @@ pub(crate) struct PendingCallback {
 }
 
 impl PendingCallback {
-    /// Lists a function, so that plug-ins can be given its number.
+    /// Records a function, so that plug-ins can be given its number.
     pub(super) fn new(function: Function) -> Self {
         let record = Arc::new(CallbackRecord::default());
         record.run().function = Some(function);
@@ -100,12 +100,12 @@ impl Drop for PendingCallback {
         let mut state = self.record.run();
         let function = state.function.take();
         drop(state);
-        // What was never run is dropped here, outside of all locks.
+        // A function that never ran is dropped here, outside all locks.
         drop(function);
     }
 }
 
-/// The function that plug-ins call.
+/// Runs the function of a number; plug-ins call it.
 ///
 /// Sound with any argument at any time: an unknown number does nothing.
 pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Status) {
@@ -117,8 +117,8 @@ pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Statu
         state.function.take()
     };
     let Some(function) = function else { return };
-    // A panic must not cross into the plug-in. The function is dropped afterwards, so that only its
-    // owner can see state that it left half done.
+    // A panic must not unwind into the plug-in. The function is dropped afterwards, so only its
+    // owner can see inconsistent state.
     let result = catch_unwind(AssertUnwindSafe(function))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))));
     if let Err(message) = &result {

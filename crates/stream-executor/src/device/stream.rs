@@ -1,9 +1,9 @@
-//! Streams: work that a device does in order, while the host goes on.
+//! Streams: work that a device does in order, while the host continues.
 //!
-//! Whatever a stream's work uses (device memory, host memory, events, timers) is kept alive by the
-//! stream until the work is known to be done: when an event behind it has come, when the stream was
-//! waited for, or when it is dropped. A stream whose end cannot be found out keeps its things for
-//! ever: memory is lost rather than freed under a device that may be writing to it.
+//! A stream keeps all objects that its work uses (device memory, host memory, events, timers) alive
+//! until the work is known to be done: when an event after it is complete, when the stream was
+//! waited for, or when it is dropped. A stream whose end cannot be determined keeps them forever:
+//! memory is leaked rather than freed while a device may be writing to it.
 
 use std::{ptr, sync::Arc};
 
@@ -48,13 +48,13 @@ impl Stream {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Returns the device that it is on.
+    /// Returns the device that the stream is on.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
 
-    /// Enqueues a transfer of host memory with an event behind it.
+    /// Enqueues a transfer of host memory with an event after it.
     fn transfer(
         &self,
         device: Kept,
@@ -72,12 +72,11 @@ impl Stream {
         Ok(Transfer::new(Arc::clone(inner), event, number, host))
     }
 
-    /// Enqueues a copy of `bytes` bytes of `source`, from byte `offset` on, to the beginning of
-    /// `target`, which comes back from [`Transfer::wait`].
+    /// Enqueues a copy of `bytes` bytes of `source`, beginning at byte `offset`, to the start of
+    /// `target`, which [`Transfer::wait`] returns.
     ///
-    /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `target` is dropped
-    /// then.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; the plug-in's errors. `target` is dropped in
+    /// that case.
     pub fn copy_to_host(
         &self,
         source: &DeviceMemory,
@@ -100,12 +99,12 @@ impl Stream {
         })
     }
 
-    /// Enqueues a copy of the first `bytes` bytes of `source` into `target`, from byte `offset` on.
-    /// `source` comes back from [`Transfer::wait`].
+    /// Enqueues a copy of the first `bytes` bytes of `source` into `target` at byte `offset`.
+    /// [`Transfer::wait`] returns `source`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; what the plug-in reports. `source` is dropped
-    /// then.
+    /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; the plug-in's errors. `source` is dropped in
+    /// that case.
     pub fn copy_to_device(
         &self,
         source: HostMemory,
@@ -159,8 +158,8 @@ impl Stream {
         })
     }
 
-    /// Enqueues a fill of `bytes` bytes of `target`, from byte `offset` on: `call` is handed the
-    /// stream and that part.
+    /// Enqueues a fill of `bytes` bytes of `target` at byte `offset`: `call` gets the stream and
+    /// this part.
     fn fill(
         &self,
         target: &DeviceMemory,
@@ -187,7 +186,7 @@ impl Stream {
         inner.enqueue(kept, || call(inner.device.calls(), inner.handle)).map(drop)
     }
 
-    /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with zeros.
+    /// Enqueues filling `bytes` bytes of `target`, at byte `offset`, with zeros.
     ///
     /// # Errors
     /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in
@@ -199,7 +198,7 @@ impl Stream {
         })
     }
 
-    /// Enqueues filling `bytes` bytes of `target`, from byte `offset` on, with a byte.
+    /// Enqueues filling `bytes` bytes of `target`, at byte `offset`, with a byte.
     ///
     /// # Errors
     /// As [`Self::mem_zero`].
@@ -216,11 +215,11 @@ impl Stream {
         })
     }
 
-    /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, from byte `offset` on, with a
+    /// Enqueues filling `bytes` bytes of `target`, a multiple of 4, at byte `offset`, with a
     /// pattern of four bytes.
     ///
     /// # Errors
-    /// As [`Self::mem_zero`]; [`Error::InvalidArgument`] if `bytes` is no multiple of 4.
+    /// As [`Self::mem_zero`]; [`Error::InvalidArgument`] if `bytes` is not a multiple of 4.
     pub fn memset32(
         &self,
         target: &DeviceMemory,
@@ -241,7 +240,7 @@ impl Stream {
         })
     }
 
-    /// Records `event` behind the stream's work so far.
+    /// Records `event` after the stream's work so far.
     ///
     /// # Errors
     /// [`Error::OtherDevice`]; what the plug-in reports.
@@ -274,7 +273,7 @@ impl Stream {
         }
     }
 
-    /// Makes the stream's later work wait for the work that `other` has now.
+    /// Makes the stream's later work wait for the present work of `other`.
     ///
     /// # Errors
     /// [`Error::OtherDevice`]; what the plug-in reports.
@@ -289,7 +288,7 @@ impl Stream {
         })
     }
 
-    /// Puts the start of `timer` into the stream's work.
+    /// Enqueues the start of `timer` in the stream.
     ///
     /// # Errors
     /// [`Error::OtherDevice`]; [`Error::Unsupported`]; what the plug-in reports.
@@ -301,7 +300,7 @@ impl Stream {
         })
     }
 
-    /// Puts the stop of `timer` into the stream's work.
+    /// Enqueues the stop of `timer` in the stream.
     ///
     /// # Errors
     /// As [`Self::start_timer`].
@@ -322,11 +321,11 @@ impl Stream {
         }
     }
 
-    /// Enqueues a function that runs on the host, on a thread of the plug-in, when the stream comes
-    /// to it.
+    /// Enqueues a function that runs on the host, on a thread of the plug-in, after the stream's
+    /// work so far.
     ///
-    /// The function is run at most once. An error (or a panic) of it is reported to the plug-in and
-    /// by [`HostCallback::outcome`].
+    /// The function is run at most once. Its error (or panic) is reported to the plug-in and by
+    /// [`HostCallback::outcome`].
     ///
     /// # Errors
     /// [`Error::CallbackRefused`]; [`Error::Unsupported`].
@@ -361,7 +360,7 @@ impl Stream {
         self.inner.synchronize()
     }
 
-    /// Returns the stream's status as the plug-in gives it, without waiting.
+    /// Returns the stream's status from the plug-in, without waiting.
     ///
     /// # Errors
     /// The error that the stream is in.

@@ -1,4 +1,4 @@
-//! The work of a stream: what it uses is kept until it is known to be done.
+//! The work of a stream, whose objects are kept until it is known to be done.
 
 use std::{
     collections::VecDeque,
@@ -32,21 +32,21 @@ unsafe impl Send for StreamInner {}
 // SAFETY: see above.
 unsafe impl Sync for StreamInner {}
 
-/// The work that a stream was given and is not known to have done.
+/// The work that was put into a stream and is not known to be done.
 #[derive(Debug, Default)]
 struct Work {
     /// The number of the newest piece of work.
     newest: u64,
     /// Objects that the pieces use, oldest first, each with the number of its piece.
     kept: VecDeque<(u64, Kept)>,
-    /// Events that are free to be recorded again.
+    /// Events that can be recorded again.
     spare: Vec<Arc<EventInner>>,
 }
 
-/// The most events that a stream keeps for later.
+/// The maximum number of events that a stream keeps for reuse.
 const MOST_SPARE_EVENTS: usize = 32;
 
-/// Something that a stream's work uses.
+/// An object that a stream's work uses.
 #[derive(Debug)]
 #[expect(dead_code, reason = "held so that it is not dropped; never looked at")]
 pub(crate) enum Kept {
@@ -72,8 +72,8 @@ impl StreamInner {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Puts one piece of work into the stream. What the work uses is kept first, so that the
-    /// plug-in never uses what is freed.
+    /// Enqueues one piece of work. The objects that it uses are kept first, so that the plug-in
+    /// never uses freed ones.
     pub(crate) fn enqueue(
         &self,
         kept: impl IntoIterator<Item = Kept>,
@@ -88,7 +88,7 @@ impl StreamInner {
         self.noted(result).map(|()| number)
     }
 
-    /// An event for a piece of work: a spare one, or a new one.
+    /// Returns an event for a piece of work: a spare one, or a new one.
     pub(crate) fn spare_event(&self) -> Result<Arc<EventInner>, Error> {
         let spare = self.work().spare.pop();
         match spare {
@@ -101,10 +101,10 @@ impl StreamInner {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a failure of the stream's work.
+    /// Records a failure of the stream's work.
     #[inline]
     pub(crate) fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        // By arms: what goes well is not moved with the room for an error.
+        // A match on the result: a successful value is not moved with the space for an error.
         match result {
             Ok(value) => Ok(value),
             Err(error) => Err(self.failed_by(error)),
@@ -117,12 +117,12 @@ impl StreamInner {
         error
     }
 
-    /// Releases what the work up to and including number `done` uses.
+    /// Releases the objects of the work up to and including number `done`.
     pub(crate) fn passed(&self, done: u64) {
         let mut work = self.work();
         let count = work.kept.iter().take_while(|(number, _)| *number <= done).count();
         let released: Vec<_> = work.kept.drain(..count).collect();
-        // Freeing calls the plug-in: not under the lock.
+        // Freeing calls the plug-in, so it happens outside the lock.
         drop(work);
         drop(released);
     }
@@ -135,7 +135,7 @@ impl StreamInner {
         }
     }
 
-    /// Waits for the work so far, by the plug-in's own function or by an event.
+    /// Waits for the work so far, with the plug-in's own function or with an event.
     fn block(&self) -> Result<(), Error> {
         match self.block_by_function() {
             Err(Error::Unsupported { .. }) => self.block_by_event(),
@@ -143,13 +143,13 @@ impl StreamInner {
         }
     }
 
-    /// Waits for the work so far by the plug-in's own function.
+    /// Waits for the work so far with the plug-in's own function.
     pub(crate) fn block_by_function(&self) -> Result<(), Error> {
         // SAFETY: device and stream are alive.
         unsafe { self.device.calls().block_host_until_done(self.handle) }
     }
 
-    /// Waits for the work so far by an event behind it.
+    /// Waits for the work so far with an event after it.
     pub(crate) fn block_by_event(&self) -> Result<(), Error> {
         let calls = self.device.calls();
         let event = EventInner::create(&self.device)?;
@@ -164,7 +164,7 @@ impl StreamInner {
         waited
     }
 
-    /// Waits for the work so far, and releases what it used.
+    /// Waits for the work so far, and releases its objects.
     pub(crate) fn synchronize(&self) -> Result<(), Error> {
         let newest = self.work().newest;
         self.noted(self.block())?;
@@ -172,24 +172,23 @@ impl StreamInner {
         self.status()
     }
 
-    /// Returns the stream's status as the plug-in gives it.
+    /// Returns the stream's status from the plug-in.
     #[inline]
     pub(crate) fn status(&self) -> Result<(), Error> {
         // SAFETY: device and stream are alive.
         self.noted(unsafe { self.device.calls().get_stream_status(self.handle) })
     }
 
-    /// Waits until no work of the stream can be under way any more. False if that cannot be found
-    /// out.
+    /// Waits until no work of the stream can be in progress any more. Returns false if that cannot
+    /// be determined.
     fn is_over(&self) -> bool {
-        // A stream that failed may refuse to be waited for; the device as a whole may not.
-        // SAFETY: the device is alive.
+        // A stream that failed may refuse to be waited for; the whole device may not.
         self.block().is_ok()
             || unsafe { self.device.calls().synchronize_all_activity() }.is_ok()
             || self.has_failed_to_the_end()
     }
 
-    /// Returns true if an event behind the work is reached or fails within the limit: then the work
+    /// Returns true if an event after the work completes or fails within the limit: then the work
     /// is over, too.
     fn has_failed_to_the_end(&self) -> bool {
         let Ok(event) = EventInner::create(&self.device) else { return false };
@@ -212,7 +211,7 @@ impl StreamInner {
     }
 }
 
-/// Longest wait, when a failed stream is dropped, for its work to end.
+/// The longest wait, when a failed stream is dropped, for its work to end.
 const LONGEST_WAIT_FOR_FAILURE: Duration = Duration::from_secs(2);
 
 impl Drop for StreamInner {

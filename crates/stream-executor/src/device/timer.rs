@@ -1,4 +1,4 @@
-//! Timers: how long a part of a stream's work took on the device.
+//! Timers, which measure the duration of a part of a stream's work on the device.
 
 use std::{ptr, sync::Arc};
 
@@ -8,7 +8,7 @@ use super::handle::Device;
 use crate::error::Error;
 
 /// A timer of a device. [`Stream::start_timer`](super::Stream::start_timer) and
-/// [`Stream::stop_timer`](super::Stream::stop_timer) put it into a stream's work.
+/// [`Stream::stop_timer`](super::Stream::stop_timer) enqueue it in a stream.
 #[derive(Debug)]
 pub struct Timer {
     inner: Arc<TimerInner>,
@@ -57,7 +57,7 @@ impl Device {
 
 impl Timer {
     fn create(device: &Device) -> Result<Self, Error> {
-        // What could never be destroyed is not made.
+        // A timer that could never be destroyed is not created.
         if device.registration().functions.executor.destroy_timer.is_none() {
             return Err(Error::Unsupported { function: "destroy_timer" });
         }
@@ -71,8 +71,8 @@ impl Timer {
         Arc::clone(&self.inner)
     }
 
-    /// Returns the time between its start and its stop, in nanoseconds; meaningful once the stream
-    /// has done both.
+    /// Returns the time between start and stop, in nanoseconds; meaningful once the stream has
+    /// passed both.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -81,7 +81,7 @@ impl Timer {
         unsafe { self.inner.device.calls().nanoseconds(self.inner.handle) }
     }
 
-    /// Returns the time between its start and its stop, in whole microseconds.
+    /// Returns the time between start and stop, in whole microseconds.
     ///
     /// # Errors
     /// [`Error::Unsupported`].

@@ -1,12 +1,12 @@
-//! A copy between host and device that is under way.
+//! A copy in progress between host and device.
 
 use std::sync::Arc;
 
 use super::{event::EventInner, host_memory::HostMemory, stream_work::StreamInner};
 use crate::error::Error;
 
-/// A copy that was enqueued. It holds the host memory that the copy uses, and gives it back when it
-/// is done.
+/// A copy that was enqueued. It holds the host memory that the copy uses, and returns it when the
+/// copy is done.
 ///
 /// Dropping it does not stop the copy: the stream keeps the memory until the copy is done.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Transfer {
         Self { stream, event, number, host }
     }
 
-    /// Returns true if it is done.
+    /// Returns true if the copy is done.
     ///
     /// # Errors
     /// [`Error::EventFailed`] if it failed.
@@ -36,7 +36,7 @@ impl Transfer {
         self.event.is_done()
     }
 
-    /// Waits until it is done, and gives the host memory back.
+    /// Waits until the copy is done, and returns the host memory.
     ///
     /// # Errors
     /// The error that the plug-in reports of the event or the stream;
@@ -46,7 +46,7 @@ impl Transfer {
         event.wait()?;
         stream.passed(number);
         stream.reuse(event);
-        // Some failures show in the stream only, after the fact.
+        // Some failures show only in the stream, afterwards.
         stream.status()?;
         Ok(host)
     }

@@ -1,6 +1,6 @@
-//! Selection of the functions that allocate memory: the executor's, or those of one of the two
-//! kinds of allocators of RFC #257. They are bound here, so that the code after the registration is
-//! the same for all.
+//! Selects the functions that allocate memory: the executor's, or those of one of the two kinds of
+//! allocators of RFC #257. They are bound here, so that the code after the registration is the same
+//! for all.
 
 use std::{ffi::c_void, ptr};
 
@@ -25,15 +25,15 @@ use crate::{
     report::Report,
 };
 
-/// The alignment that custom allocators are asked for, in bytes: what TensorFlow asks of its own
-/// allocators.
+/// The alignment that is requested from custom allocators, in bytes, which is the one that
+/// TensorFlow requests from its own allocators.
 const ALIGNMENT: usize = 64;
 
-/// Frees what the plug-in put into an allocator and its functions.
+/// Frees the resources of an allocator and its functions.
 type Destroy = dyn Fn(*const SP_Platform);
 
-/// Binds a function of a table, if it is there: the form that all plug-ins share, and between bars
-/// and behind them what becomes of its arguments.
+/// Binds a function of a table, if it exists: converts between the form that all plug-ins share and
+/// the arguments of the function.
 macro_rules! bind {
     ($form:ty, $table:ident.$field:ident, |$($argument:ident),*| ($($given:expr),*)) => {
         $table.$field.map(|function| {
@@ -50,8 +50,8 @@ macro_rules! bind {
     };
 }
 
-/// Returns the executor's functions; those for unified memory only where the platform says that
-/// they are worth something.
+/// Returns the executor's functions; those for unified memory only if the platform declares that
+/// they work.
 pub(super) fn executor_memory(executor: &SP_StreamExecutor, unified: bool) -> MemoryFunctions {
     let unified = unified.then(|| {
         Pair::new(
@@ -83,7 +83,7 @@ pub(super) fn executor_memory(executor: &SP_StreamExecutor, unified: bool) -> Me
 /// An allocator of RFC #257 that the plug-in filled in.
 #[derive(Debug)]
 pub(super) struct RfcAllocator {
-    /// The allocator, whose address bound functions have, and its functions.
+    /// The allocator, whose address the bound functions contain, and its functions.
     _structs: [StructMemory; 2],
     destroy: Option<Bound<Destroy>>,
     /// True if the platform declares memory that host and device address alike.
@@ -91,7 +91,7 @@ pub(super) struct RfcAllocator {
 }
 
 impl RfcAllocator {
-    /// Has the plug-in free what it put into the allocator.
+    /// Lets the plug-in free the allocator's resources.
     ///
     /// # Safety
     /// `platform` is the living platform that made the allocator; neither this nor a function of
@@ -104,7 +104,7 @@ impl RfcAllocator {
     }
 }
 
-/// Has the plug-in make the allocator that it has, if it has one, and checks its functions.
+/// Lets the plug-in create its allocator, if it has one, and checks the allocator's functions.
 pub(super) fn rfc_allocator(
     platform: *const SP_Platform,
     table: &SP_PlatformFns,
@@ -117,13 +117,13 @@ pub(super) fn rfc_allocator(
     }
 }
 
-/// Returns the view of a struct as long as it says it is.
+/// Returns the view of a struct, with the size that the struct declares.
 fn view<'a>(memory: &'a StructMemory, layout: &'static StructLayout) -> StructView<'a> {
     StructView::new(memory, layout, memory.struct_size())
 }
 
-/// `create_allocator`: the functions are the executor's, each with the allocator as second
-/// argument.
+/// Binds the functions of `create_allocator`: they are like the executor's, with the allocator as
+/// second argument.
 fn default_strategy(
     platform: *const SP_Platform,
     table: &SP_PlatformFns,
@@ -202,8 +202,8 @@ fn default_strategy_memory(
     }
 }
 
-/// `create_custom_allocator`: device memory comes and goes by its address; there is no unified
-/// memory.
+/// Binds the functions of `create_custom_allocator`: device memory is allocated and freed by
+/// address; there is no unified memory.
 fn own_strategy(
     platform: *const SP_Platform,
     table: &SP_PlatformFns,
@@ -246,8 +246,8 @@ fn own_strategy_memory(
 ) -> MemoryFunctions {
     let allocate = given.allocate_raw.map(|function| {
         let bound: Box<DeviceAllocate> = Box::new(move |device, bytes, memory| {
-            // More than there are addresses: NULL stays where it is, and says that there is no
-            // memory.
+            // The size exceeds the address space. The pointer stays NULL, which means that there is
+            // no memory.
             let Ok(size) = usize::try_from(bytes) else { return };
             let _call = enter(&"allocate_raw");
             // SAFETY: as in `bind!`; the struct is whole and borrowed exclusively, by the

@@ -1,8 +1,8 @@
-//! Detection of the layout that a plug-in was built against.
+//! Detects the layout that a plug-in was built with.
 //!
-//! All headers call themselves 0.0.1, so the layout is told from the sizes that the plug-in wrote,
-//! and where it wrote none, from which slots it set. Where the two contradict each other nothing is
-//! called: the slots of one layout hold functions with other arguments in another.
+//! All headers declare version 0.0.1, so the layout is detected from the sizes that the plug-in
+//! wrote, and if it wrote none, from the slots that it set. If the two contradict each other,
+//! nothing is called: slots of one layout hold functions with other arguments in another.
 
 use serdes_abi::{
     Layout, RFC_257, SP_PlatformFns, SP_StreamExecutor, TENSORFLOW_2_4, TENSORFLOW_2_5,
@@ -11,18 +11,18 @@ use serdes_abi::{
 
 use crate::{border::StructMemory, error::Error};
 
-/// Choice of a plug-in's layout.
+/// The choice of a plug-in's layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LayoutChoice {
-    /// By what the plug-in writes when it registers.
+    /// Detected from the data that the plug-in writes when it registers.
     #[default]
     Detect,
-    /// This one, whatever the plug-in writes.
+    /// This layout, regardless of the plug-in's data.
     Named(&'static Layout),
 }
 
 impl LayoutChoice {
-    /// Returns the layout of that name, such as `tensorflow-2.14` or `rfc-257`.
+    /// Returns the choice of the layout with this name, such as `tensorflow-2.14` or `rfc-257`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is none.
@@ -35,34 +35,34 @@ impl LayoutChoice {
     }
 }
 
-/// End of SP_PlatformFns in the released layout; data at this offset is beyond it.
+/// The end of SP_PlatformFns in the released layout; data at this offset is beyond it.
 const RELEASED_END: usize = SP_PlatformFns::STRUCT_SIZE;
 
 /// End of SP_PlatformFns in RFC #257.
 const RFC_257_END: usize = rfc::SP_PlatformFns::LAYOUT.size_of;
 
-/// No function lies below the first page.
+/// No function is below the first page.
 const LOWEST_ADDRESS: usize = 4096;
 
-/// Layout as detected from the platform's two structs.
+/// The layout that was detected from the platform's two structs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Detected {
-    /// This layout, or for the released ones a family that the executor will narrow down.
+    /// This layout; a released one may still be refined by the executor.
     Layout(&'static Layout),
-    /// The sizes are those that the host preset, and the slots could be those of an older layout;
-    /// asking the plug-in again with other presets tells whether it writes sizes.
+    /// The sizes are those that the host preset, and the slots could be those of an older layout; a
+    /// second registration with other presets shows if the plug-in writes sizes.
     Ambiguous,
     /// No known layout.
     Unknown {
-        /// The contradiction, for people.
+        /// The contradiction, as text for people.
         found: String,
     },
 }
 
-/// Returns the layout by SP_Platform and SP_PlatformFns as `SE_InitPlugin` left them.
+/// Returns the layout of SP_Platform and SP_PlatformFns after `SE_InitPlugin`.
 ///
-/// `preset` says whether the sizes can be those that the host put there itself (35 and 88); where
-/// they cannot, both were written.
+/// `preset` is true if the sizes may be those that the host itself preset (35 and 88); otherwise
+/// the plug-in wrote both.
 pub(crate) fn platform(
     platform: &StructMemory,
     functions: &StructMemory,
@@ -79,8 +79,8 @@ pub(crate) fn platform(
         (_, size) if size > RELEASED_END && !(size == RFC_257_END && older) => {
             Detected::Layout(&TENSORFLOW_2_14)
         }
-        // What writes beyond the longest older layout is a newer header, whose plug-in left the
-        // sizes as they were.
+        // A plug-in that writes beyond the longest older layout has a newer header, and left the
+        // sizes unchanged.
         (_, RELEASED_END)
             if (16..=80).step_by(8).all(is_set)
                 && functions.first_set_from(RFC_257_END).is_some() =>
@@ -95,13 +95,13 @@ pub(crate) fn platform(
                 ),
             }
         }
-        // The slots of a released plug-in that can make timer functions and not destroy them, or of
-        // an older layout whose plug-in left one size or both as the host preset them.
+        // These are the slots of a released plug-in that can create timer functions but not destroy
+        // them, or of an older layout whose plug-in left one size or both as preset.
         (written, RELEASED_END | RFC_257_END) if older && preset && written != 34 => {
             Detected::Ambiguous
         }
-        // Where RFC #257 counts devices, and a released header has a flag: with those slots and
-        // that size, no flag.
+        // RFC #257 has the device count here, and a released header a flag. These slots and this
+        // size contradict a flag.
         (40, RELEASED_END) if older && platform.read::<u8>(32) != 0 => Detected::Unknown {
             found: format!(
                 "size {RELEASED_END} of SP_PlatformFns, and size, contents and functions of RFC #257"
@@ -114,8 +114,8 @@ pub(crate) fn platform(
     }
 }
 
-/// Returns the released layout by the size of SP_StreamExecutor, given that of SP_Platform; `None`
-/// if no known header has that size.
+/// Returns the released layout with this size of SP_StreamExecutor, given that of SP_Platform;
+/// `None` if no known header has this size.
 pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'static Layout> {
     let before_mem_zero = 256;
     match executor_size {
@@ -127,15 +127,14 @@ pub(crate) fn executor(platform_size: usize, executor_size: usize) -> Option<&'s
     }
 }
 
-/// Returns true if an executor of 264 bytes has functions beyond them: then it is of a newer
-/// header, whatever its size says, and the slot where 264-byte headers have host_callback is
-/// mem_zero.
+/// Returns true if an executor with the size 264 has functions beyond it. Then it has a newer
+/// header, regardless of its size, and the slot of host_callback in 264-byte headers is mem_zero.
 pub(crate) fn is_longer_than_264_bytes(executor: &StructMemory) -> bool {
     (264..=280).step_by(8).any(|offset| executor.read::<usize>(offset) >= LOWEST_ADDRESS)
 }
 
-/// Returns true if an executor whose size was left at 288 holds a function where 264-byte headers
-/// have host_callback, and nothing behind it.
+/// Returns true if an executor whose size was left at 288 has a function in the slot of
+/// host_callback in 264-byte headers, and nothing after it.
 pub(crate) fn looks_like_264_bytes(executor: &StructMemory) -> bool {
     executor.read::<usize>(256) != 0
         && (264..=280).step_by(8).all(|offset| executor.read::<usize>(offset) == 0)

@@ -1,4 +1,4 @@
-//! The ELF file of a plug-in, read without loading or running it.
+//! Inspects the ELF file of a plug-in, without loading or running it.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ pub use serdes_library_file::elf::{Api, Inspection};
 
 use crate::error::Error;
 
-/// Reads the file at `path`.
+/// Inspects the file at `path`.
 ///
 /// # Errors
-/// [`Error::NotLoadable`] if it cannot be read, is no ELF file, or is damaged.
+/// [`Error::NotLoadable`] if it cannot be read, is not an ELF file, or is damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, Error> {
     Ok(serdes_library_file::elf::inspect(path)?)
 }
@@ -56,7 +56,7 @@ pub(crate) fn check_is_plugin(path: &Path) -> Result<(), Error> {
     Err(Error::NotAPlugin { path: path.to_owned(), hint })
 }
 
-/// Entry points of other kinds of plug-ins, which people take for device plug-ins.
+/// The entry points of other kinds of plug-ins, which users confuse with device plug-ins.
 const OTHER_ENTRIES: [&str; 6] = [
     "TF_InitGraph",
     "TF_InitKernel",

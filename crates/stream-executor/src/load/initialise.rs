@@ -1,4 +1,4 @@
-//! `SE_InitPlugin`, and the layout that it left.
+//! Calls `SE_InitPlugin`, and detects the layout of its result.
 
 use serdes_abi::{
     Layout, SE_MAJOR, SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Platform,
@@ -26,7 +26,7 @@ pub(super) struct Initialised {
 }
 
 impl Initialised {
-    /// Calls `SE_InitPlugin` with fresh blocks and these sizes preset.
+    /// Calls `SE_InitPlugin` with new blocks and these sizes preset.
     fn new(entry: InitPlugin<'_>, platform: usize, functions: usize) -> Result<Self, StatusError> {
         let parameters = StructMemory::new(SE_PlatformRegistrationParams::STRUCT_SIZE);
         let platform = StructMemory::new(platform);
@@ -60,7 +60,7 @@ impl Initialised {
         StructView::new(&self.parameters, layout, self.parameters.struct_size())
     }
 
-    /// Destroys what `SE_InitPlugin` made.
+    /// Destroys the structs that `SE_InitPlugin` filled.
     pub(super) fn destroy(&self) {
         let parameters = self.parameters();
         // SAFETY: the type is that of the field.
@@ -84,8 +84,8 @@ impl Initialised {
     }
 }
 
-/// Calls `SE_InitPlugin` and tells the layout. On refusal everything is destroyed, and the report
-/// says why.
+/// Calls `SE_InitPlugin` and detects the layout. On refusal everything is destroyed, and the report
+/// has the reason.
 pub(super) fn initialise(
     entry: InitPlugin<'_>,
     choice: LayoutChoice,
@@ -127,8 +127,7 @@ pub(super) fn initialise(
     Some((initialised, layout))
 }
 
-/// Returns the layout by what `SE_InitPlugin` left; where that is not enough, by what it leaves
-/// when it is asked again.
+/// Returns the layout after `SE_InitPlugin`; if its result is not sufficient, after a second call.
 fn detect_layout(
     entry: InitPlugin<'_>,
     mut initialised: Initialised,
@@ -136,8 +135,8 @@ fn detect_layout(
 ) -> Option<(Initialised, &'static Layout)> {
     let mut detected = detect::platform(&initialised.platform, &initialised.functions, true);
     if detected == Detected::Ambiguous {
-        // A plug-in that writes its sizes writes them over any preset: ask again as a newer host
-        // would.
+        // A plug-in that writes its sizes overwrites any preset, so the second call has the presets
+        // of a newer host.
         initialised.destroy();
         let newer = 64;
         let (platform, functions) =
@@ -150,7 +149,9 @@ fn detect_layout(
             }
         };
         let left = (initialised.platform.struct_size(), initialised.functions.struct_size());
-        // The size of SP_PlatformFns decides, so it must be the plug-in's own word; and 96 is RFC
+        // The size of SP_PlatformFns decides, so the plug-in itself must have written it. The size
+        // 96 is that of RFC #257 and of a newer header, so the plug-in must have written the other
+        // size, too.
         // #257's as much as a newer header's, so that the other size must be, too.
         let unwritten =
             left.1 == functions || (left.0 == platform && left.1 != SP_PlatformFns::STRUCT_SIZE);

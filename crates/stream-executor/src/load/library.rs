@@ -1,4 +1,4 @@
-//! Opening the shared library of a plug-in, and who has it open.
+//! Opens the shared library of a plug-in, and registers libraries and platforms in use.
 
 use std::{
     collections::BTreeSet,
@@ -8,8 +8,8 @@ use std::{
 
 use crate::error::Error;
 
-/// Identity of a library file by device and inode, so that links and other spellings of a path are
-/// the same file.
+/// The identity of a library file by device and inode, so that links and other spellings of a path
+/// are the same file.
 type FileId = (u64, u64);
 
 /// The libraries and platforms of this process.
@@ -104,28 +104,30 @@ mod system {
     /// An open library. Closed when it is dropped.
     #[derive(Debug)]
     pub(crate) struct Library {
-        /// There until it is dropped.
+        /// Set until the library is dropped.
         handle: Option<Handle>,
     }
 
     impl Drop for Library {
         fn drop(&mut self) {
-            // The library's own functions run here, and may not return.
+            // This runs the library's own functions, which may not return.
             let _call = enter(&"dlclose");
             drop(self.handle.take());
         }
     }
 
     impl Library {
-        /// Opens the library, after looking into it: nothing of a file that cannot be a plug-in is
-        /// run.
+        /// Opens the library after inspecting its file: no code of a file that cannot be a plug-in
+        /// is run.
         pub(crate) fn open(path: &Path) -> Result<Self, Error> {
             elf::check_is_plugin(path)?;
             serve_status_functions()?;
-            // dlopen looks for a name without a slash in the system's folders, not here.
+            // dlopen searches the system's folders, not the current one, for a name without a
+            // slash.
             let absolute = std::path::absolute(path)
                 .map_err(|error| Error::System { doing: "find the current folder", error })?;
-            // Local, so that two plug-ins that export the same names do not bind to each other.
+            // RTLD_LOCAL, so that two plug-ins that export the same names do not bind to each
+            // other.
             let handle = {
                 let _call = enter(&"dlopen");
                 // SAFETY: this runs the library's initialisers, which is what loading a plug-in
@@ -142,7 +144,7 @@ mod system {
             Ok(Self { handle: Some(handle) })
         }
 
-        /// `SE_InitPlugin` of the library.
+        /// Returns `SE_InitPlugin` of the library.
         pub(crate) fn entry(&self, path: &Path) -> Result<SE_InitPluginFn, Error> {
             let symbol = self.handle.as_ref().and_then(|handle| {
                 // SAFETY: the C API gives the symbol of this name this type.
@@ -181,7 +183,7 @@ mod system {
 
     use crate::error::Error;
 
-    /// Loading is not supported here, so that none of these exists.
+    /// Cannot be constructed: loading is not supported on this platform.
     #[derive(Debug)]
     pub(crate) enum Library {}
 

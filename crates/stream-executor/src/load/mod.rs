@@ -1,8 +1,8 @@
 //! Loading of plug-ins, from the path of a library to a registered plug-in: identity of the file,
 //! detection of the layout, calls of the registration, and checks of the structs.
 //!
-//! Code behind it does not depend on the layout: every function is in the slot of the newest one.
-//! This folder must never know of devices, nor of what is done with a plug-in.
+//! Later code does not depend on the layout: every function is in the field of the newest one. The
+//! module does not depend on devices, or on the uses of a plug-in.
 
 mod allocators;
 mod detect;

@@ -14,11 +14,11 @@ pub(crate) struct PlatformFacts {
     pub(crate) supports_unified_memory: bool,
     pub(crate) use_bfc_allocator: bool,
     pub(crate) force_memory_growth: bool,
-    /// The number of devices where the platform itself says it.
+    /// The number of devices, if the platform's struct has it.
     pub(crate) visible_device_count: Option<usize>,
 }
 
-/// Reads and checks what SP_Platform says; `None` where it is refused.
+/// Reads and checks SP_Platform; returns `None` if it is refused.
 pub(super) fn platform_facts(
     view: StructView<'_>,
     family: Family,
@@ -55,16 +55,15 @@ struct Names {
     is_valid: fn(char, usize) -> bool,
 }
 
-/// The names that TensorFlow takes.
+/// The names that TensorFlow accepts.
 const RELEASED_NAMES: Names = Names {
     expected: "a name that matches [A-Z][A-Z_]*",
     remedy: "use upper-case letters and underscores only",
     is_valid: |character, at| character.is_ascii_uppercase() || (at > 0 && character == '_'),
 };
 
-/// RFC #257 has no rule for a platform's name, and calls the one of its example `MyDevice`
-/// (004:743). It has to be a word, because a colon or a slash would part it where devices are
-/// named.
+/// RFC #257 has no rule for a platform's name, and uses `MyDevice` in its example (004:743). It
+/// must be a word, because a colon or a slash would split it in the names of devices.
 const RFC_NAMES: Names = Names {
     expected: "a name that matches [A-Za-z][A-Za-z0-9_]*",
     remedy: "use letters, digits and underscores only",
@@ -74,7 +73,7 @@ const RFC_NAMES: Names = Names {
     },
 };
 
-/// Returns a name in SP_Platform, checked against the pattern for it.
+/// Returns a name in SP_Platform, checked against its pattern.
 fn registered_name(
     view: StructView<'_>,
     field: &'static str,
@@ -101,7 +100,7 @@ fn registered_name(
     Some(name)
 }
 
-/// Returns the string at `pointer`, cut after `longest` bytes; `None` for NULL.
+/// Returns the string at `pointer`, truncated to `longest` bytes; `None` for NULL.
 ///
 /// # Safety
 /// `pointer` is NULL or points to a NUL-terminated string.
@@ -109,7 +108,7 @@ pub(crate) unsafe fn bounded_string(pointer: *const c_char, longest: usize) -> O
     if pointer.is_null() {
         return None;
     }
-    // Whether C's `char` has a sign depends on the processor; a byte it is on each.
+    // The signedness of C's `char` depends on the processor, so it is read as a byte.
     let pointer = pointer.cast::<u8>();
     let mut bytes = Vec::new();
     for index in 0..longest {

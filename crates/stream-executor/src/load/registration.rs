@@ -1,8 +1,8 @@
-//! Registering a plug-in: `SE_InitPlugin`, and the checks of what it filled in.
+//! Registers a plug-in: calls `SE_InitPlugin`, and checks the structs that it filled.
 //!
 //! The order is TensorFlow's: the parameters, the platform, its functions, the device functions,
-//! the executor. Everything that is wrong in one step is reported together; the next step is only
-//! taken if nothing was. What the plug-in made until then is destroyed again.
+//! the executor. All problems of one step are reported together; the next step follows only if
+//! there were none. Otherwise everything that the plug-in created is destroyed.
 
 use std::ptr;
 
@@ -28,12 +28,11 @@ use crate::{
     report::Report,
 };
 
-/// The size of SP_StreamExecutor in TensorFlow 2.5 and 2.6, the only one of which a function means
-/// something else in a later header.
+/// The size of SP_StreamExecutor in TensorFlow 2.5 and 2.6, the only one in which the slot of a
+/// function has another meaning in later headers.
 const TENSORFLOW_2_5_EXECUTOR: usize = 264;
 
-/// Everything that a registered plug-in filled in. Destroyed in the order in which TensorFlow
-/// would.
+/// Everything that a registered plug-in filled. Destroyed in the order of TensorFlow.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) layout: &'static Layout,
@@ -58,7 +57,7 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Calls `entry` and checks everything that it leaves. The report is complete in both cases.
+    /// Calls `entry` and checks its results. The report is complete in both cases.
     pub(crate) fn new(
         entry: InitPlugin<'_>,
         choice: LayoutChoice,
@@ -113,7 +112,7 @@ impl Registration {
         self.platform.as_ptr::<SP_Platform>().cast_const()
     }
 
-    /// The functions by which memory comes and goes: those of an allocator of RFC #257, or the
+    /// Binds the functions that allocate and free memory: those of an allocator of RFC #257, or the
     /// executor's.
     fn bind_memory(&mut self, allocators: &rfc::SP_PlatformFns, report: &mut Report) {
         match rfc_allocator(self.platform(), allocators, report) {
@@ -208,7 +207,7 @@ impl Registration {
         self.executor = Some(memory);
     }
 
-    /// Chooses among the released layouts by the executor.
+    /// Chooses among the released layouts by the size of the executor.
     fn narrow_layout(&mut self, executor: &StructMemory, report: &mut Report) {
         let size = executor.struct_size();
         if size == TENSORFLOW_2_5_EXECUTOR && detect::is_longer_than_264_bytes(executor) {
@@ -237,7 +236,8 @@ impl Registration {
         }
     }
 
-    /// Timer functions are optional: what goes wrong here costs the timers, not the plug-in.
+    /// Creates the timer functions. They are optional: an error here disables the timers, not the
+    /// plug-in.
     fn create_timer_functions(&mut self, report: &mut Report) {
         let (Some(create), Some(structure)) =
             (self.functions.platform.create_timer_fns, self.layout.structure("SP_TimerFns"))
@@ -316,7 +316,7 @@ impl Drop for Registration {
     }
 }
 
-/// Facts and functions of a platform that passed all checks.
+/// The facts and functions of a platform that passed all checks.
 struct Platform {
     facts: PlatformFacts,
     functions: SP_PlatformFns,
@@ -353,7 +353,7 @@ impl Platform {
     }
 }
 
-/// Records the version that the plug-in left, and refuses another MAJOR than ours.
+/// Records the version that the plug-in wrote, and refuses a MAJOR other than ours.
 fn check_version(parameters: StructView<'_>, report: &mut Report) {
     let version = ["major_version", "minor_version", "patch_version"]
         .map(|field| parameters.scalar::<i32>(field).unwrap_or_default());

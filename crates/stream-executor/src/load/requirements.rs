@@ -1,6 +1,6 @@
-//! Requirements on a plug-in's functions: its layout marks the required ones
-//! ([`serdes_abi::Zero`]), which are those that TensorFlow checks for, plus `get_device_count`,
-//! which TensorFlow calls unchecked. This file has the conditions on which others are required.
+//! Requirements on a plug-in's functions. Its layout marks the required ones
+//! ([`serdes_abi::Zero`]), which are those that TensorFlow checks, plus `get_device_count`, which
+//! TensorFlow calls unchecked. This module has the conditions under which others are required.
 
 use serdes_abi::{
     FieldLayout, Layout, RFC_257, SP_PlatformFns,
@@ -12,8 +12,8 @@ use crate::{
     report::Report,
 };
 
-/// Records the functions of a struct that are missing and that the layout has; the function says of
-/// which a plug-in cannot do without.
+/// Records the functions of a struct that the layout has and the plug-in does not; the function
+/// decides which are required.
 macro_rules! look {
     ($report:expr, $layout:expr, $structure:literal, $table:expr, $required:expr, [$($field:ident),* $(,)?]) => {
         $(
@@ -81,7 +81,7 @@ pub(super) fn platform(
     }
 }
 
-/// The RFC's allocators: at most one kind, and each with its destroy function.
+/// Checks the RFC's allocators: at most one kind, with its destroy function.
 fn check_allocators(table: &rfc::SP_PlatformFns, report: &mut Report) {
     if table.create_allocator.is_some() && table.create_custom_allocator.is_some() {
         report.refuse(
@@ -109,7 +109,7 @@ fn check_allocators(table: &rfc::SP_PlatformFns, report: &mut Report) {
 }
 
 /// Checks the functions of an allocator of RFC #257 for the default strategy, which needs those for
-/// unified memory if it says that it has some.
+/// unified memory if it declares support.
 pub(super) fn default_strategy(functions: &SP_AllocatorFns, unified: bool, report: &mut Report) {
     let layout = const { &RFC_257 };
     look!(
@@ -138,8 +138,8 @@ pub(super) fn default_strategy(functions: &SP_AllocatorFns, unified: bool, repor
     );
 }
 
-/// Checks the functions of an allocator of RFC #257 with a strategy of its own, which must free
-/// what host memory it gives.
+/// Checks the functions of an allocator of RFC #257 with a strategy of its own, which must be able
+/// to free the host memory that it allocates.
 pub(super) fn own_strategy(functions: &SP_CustomAllocatorFns, report: &mut Report) {
     let layout = const { &RFC_257 };
     let gives_host_memory = functions.host_allocate_raw.is_some();
@@ -172,11 +172,11 @@ pub(super) fn own_strategy(functions: &SP_CustomAllocatorFns, report: &mut Repor
 /// Conditions that decide which functions of the executor are required.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExecutorUse {
-    /// True if the executor allocates; false if the RFC's allocators take its place.
+    /// True if the executor allocates; false if the RFC's allocators replace it.
     pub(super) allocates: bool,
     /// True if the platform has memory that host and device address alike.
     pub(super) unified: bool,
-    /// The size that the executor's struct announces, in bytes.
+    /// The size that the executor's struct declares, in bytes.
     pub(super) size: usize,
 }
 
@@ -271,8 +271,8 @@ fn check_work(
             block_host_until_done,
         ]
     );
-    // A plug-in of the 256 bytes before mem_zero has none of these; in older layouts mem_zero and
-    // its kind do not exist.
+    // A plug-in with the 256 bytes before mem_zero has none of these; older layouts do not have
+    // mem_zero and similar functions.
     let goes_on = size != 256;
     look!(
         report,

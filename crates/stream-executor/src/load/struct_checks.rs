@@ -1,4 +1,4 @@
-//! The checks of every struct that a plug-in filled in, and the reports of what they find.
+//! Checks every struct that a plug-in filled, and reports the results.
 
 use serdes_abi::StructLayout;
 
@@ -8,7 +8,7 @@ use crate::{
     report::Report,
 };
 
-/// Records the size that a struct has, warns of what is odd in it, and refuses the size 0.
+/// Records the size of a struct, warns of irregularities in it, and refuses the size 0.
 pub(super) fn check_struct(
     memory: &StructMemory,
     structure: &'static StructLayout,
@@ -21,7 +21,7 @@ pub(super) fn check_struct(
     }
 }
 
-/// Warns of bytes beyond what the layout knows, and of deprecated fields that are set.
+/// Warns of bytes beyond the known layout, and of deprecated fields that are set.
 pub(super) fn warn_of_oddities(
     memory: &StructMemory,
     structure: &StructLayout,
@@ -31,8 +31,8 @@ pub(super) fn warn_of_oddities(
     warn_of_deprecated_fields(memory, structure, report);
 }
 
-/// Warns of bytes that are set beyond what the layout knows: fields that were dropped, or that are
-/// newer. They are not looked at.
+/// Warns of bytes that are set beyond the known layout: fields that were removed, or that are
+/// newer. They are not read.
 fn warn_of_unknown_bytes(memory: &StructMemory, structure: &StructLayout, report: &mut Report) {
     if let Some(at) = memory.first_set_from(structure.size_of) {
         report.warnings.push(format!(
@@ -42,7 +42,7 @@ fn warn_of_unknown_bytes(memory: &StructMemory, structure: &StructLayout, report
     }
 }
 
-/// Warns of deprecated fields that the plug-in has set all the same (seed 000, "Conventions"). They
+/// Warns of deprecated fields that the plug-in has set nevertheless (seed 000, "Conventions"). They
 /// are not used.
 fn warn_of_deprecated_fields(memory: &StructMemory, structure: &StructLayout, report: &mut Report) {
     let size = memory.struct_size();

@@ -1,5 +1,5 @@
-//! Interface of a TensorFlow release to plug-ins, known without loading anything: the C functions
-//! that it exports, and the layout under which it registers plug-ins.
+//! The interface of a TensorFlow release to plug-ins, known without loading anything: the C
+//! functions that it exports, and the layout under which it registers plug-ins.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -7,19 +7,19 @@ use serdes_abi::ErrorKind;
 
 use super::elf::{Api, Inspection, is_of_tensorflow};
 
-/// The releases of which the exported functions are known, oldest first: a line of the table.
+/// The releases with known exported functions, oldest first; one line of the table.
 static RELEASES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut lines = TABLE.lines().filter_map(|line| line.strip_prefix("# releases: "));
     lines.next().unwrap_or_default().split(' ').collect()
 });
 
-/// The header of all of them: `force_memory_growth` came before the first.
+/// The layout of all these releases: `force_memory_growth` was added before the first.
 const LAYOUT: &str = "tensorflow-2.14";
 
-/// A name alone, or with the first and the last release that export it.
+/// Each line has a name, which may be followed by the first and the last release that export it.
 const TABLE: &str = include_str!("tensorflow_symbols.txt");
 
-/// The numbers of the first and the last release that export a function, by its name.
+/// The indices of the first and the last release that export a function, by its name.
 static EXPORTS: LazyLock<HashMap<&str, (usize, usize)>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let entry = |line: &'static str| {
@@ -50,7 +50,7 @@ pub struct TensorFlowRelease {
     index: usize,
 }
 
-/// A release whose exported functions are not known.
+/// The error of a release whose exported functions are not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the functions that TensorFlow {found:?} exports are not known; known are those of {}",
@@ -70,24 +70,25 @@ impl UnknownTensorFlowRelease {
     }
 }
 
-/// Result of comparing a plug-in's file with a release.
+/// The result of comparing a plug-in's file with a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorFlowFit {
     /// The layout under which the release would register it; `None` if it exports no
     /// `SE_InitPlugin`.
     pub layout: Option<&'static str>,
-    /// The functions of TensorFlow that it needs and the release does not export: it cannot be
-    /// loaded.
+    /// The functions of TensorFlow that the plug-in needs and the release does not export, so that
+    /// it cannot be loaded.
     pub not_exported: Vec<String>,
-    /// Functions and data of TensorFlow's C++ that it needs. No release promises those, and which
-    /// it has is not known here: such a plug-in goes with the release that it was built for.
+    /// Functions and data of TensorFlow's C++ that the plug-in needs. No release promises them, and
+    /// it is not known here which release has them: such a plug-in works only with the release that
+    /// it was built for.
     pub undecided: Vec<String>,
 }
 
 impl TensorFlowRelease {
-    /// Returns a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, or `latest`: patches of a release
-    /// export the same.
+    /// Returns a release, given as `MAJOR.MINOR`, `MAJOR.MINOR.PATCH` or `latest`: patches of a
+    /// release export the same functions.
     ///
     /// # Errors
     /// [`UnknownTensorFlowRelease`] for a release before 2.12, after 2.21, or none at all.
@@ -104,13 +105,13 @@ impl TensorFlowRelease {
         index.map(|index| Self { index }).ok_or_else(unknown)
     }
 
-    /// Returns its name, `MAJOR.MINOR`.
+    /// Returns the name, `MAJOR.MINOR`.
     #[must_use]
     pub fn name(self) -> &'static str {
         RELEASES.get(self.index).copied().unwrap_or_default()
     }
 
-    /// Returns true if it exports a C function of this name.
+    /// Returns true if the release exports a C function with this name.
     #[must_use]
     pub fn exports(self, symbol: &str) -> bool {
         EXPORTS.get(symbol).is_some_and(|(first, last)| (*first..=*last).contains(&self.index))
