@@ -1,15 +1,15 @@
-//! The VersionDef rule: may a consumer take a piece of data?
+//! The VersionDef rule, which decides if a consumer may accept a piece of data.
 //!
-//! TensorFlow's data versioning; the order of the conditions and the edges are those of TensorFlow
-//! itself. Nothing but the three conditions is looked at: a producer newer than the consumer is
-//! fine, so is a min_consumer above the producer, and so are negative numbers where the conditions
-//! hold. An absent VersionDef is [`VersionDef::default`], all zeros.
+//! This is TensorFlow's data versioning; the order of the conditions and the edge cases are those
+//! of TensorFlow itself. Only the three conditions are checked: a producer newer than the consumer
+//! is fine, so is a min_consumer above the producer, and so are negative numbers that meet the
+//! conditions. An absent VersionDef is [`VersionDef::default`], all zeros.
 
 use std::{borrow::Cow, fmt};
 
 use crate::VersionDef;
 
-/// A build that takes data.
+/// A build that reads data.
 ///
 /// ```
 /// use serdes_version_registry::{Consumer, VersionDef, VersionRule};
@@ -22,20 +22,20 @@ use crate::VersionDef;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Consumer {
-    /// The line that its numbers belong to: `graph_def`.
+    /// The line that the numbers belong to, such as `graph_def`.
     pub line: Cow<'static, str>,
     /// The word for data of the line in messages: "graph", "checkpoint".
     pub data: Cow<'static, str>,
-    /// Its version.
+    /// The version of the build.
     pub version: i32,
-    /// The oldest producer whose data it takes.
+    /// The oldest producer whose data it accepts.
     pub min_producer: i32,
-    /// The release it stands for, for messages: `TensorFlow 2.21.0`.
+    /// The release of the build, for messages: `TensorFlow 2.21.0`.
     pub release: Option<String>,
 }
 
 impl Consumer {
-    /// Creates a consumer of the line of this name; `data` is the word for its data in messages.
+    /// Creates a consumer of the named line; `data` is the word for its data in messages.
     pub fn new(
         line: impl Into<Cow<'static, str>>,
         data: impl Into<Cow<'static, str>>,
@@ -45,7 +45,7 @@ impl Consumer {
         Self { line: line.into(), data: data.into(), version, min_producer, release: None }
     }
 
-    /// Returns the same with the release that it stands for.
+    /// Sets the release of the consumer.
     #[must_use]
     pub fn of_release(mut self, release: impl Into<String>) -> Self {
         self.release = Some(release.into());
@@ -57,8 +57,8 @@ impl Consumer {
     ///
     /// # Errors
     ///
-    /// [`VersionRule::ConsumerBelowMinProducer`] if the consumer contradicts itself: the caller's
-    /// fault, not the data's. Otherwise the rule that refuses the data.
+    /// [`VersionRule::ConsumerBelowMinProducer`] if the consumer is inconsistent, which is the
+    /// caller's fault and not the data's. Otherwise the rule that refuses the data.
     pub fn check(&self, versions: &VersionDef) -> Result<(), Rejection> {
         let rule = if self.version < self.min_producer {
             VersionRule::ConsumerBelowMinProducer
@@ -150,7 +150,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the problem in words, without the remedy.
+    /// Returns the problem as text, without the remedy.
     pub fn message(&self) -> String {
         let Consumer { line, data, version, min_producer, release } = &self.consumer;
         let message = match self.rule {
@@ -175,7 +175,7 @@ impl Rejection {
         }
     }
 
-    /// Returns the remedy in words.
+    /// Returns the remedy as text.
     pub fn remedy(&self) -> String {
         let data = &self.consumer.data;
         match self.rule {

@@ -1,12 +1,12 @@
-//! Days of the calendar: read, written and counted.
+//! Days of the calendar: parsing, formatting and arithmetic.
 //!
-//! The calendar is chrono's. Must never know a version.
+//! The calendar is chrono's. The module does not depend on versions.
 
 use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta, Utc};
 
-/// A day from year 0 to year 9999 of the Gregorian calendar, as `versions.toml` can say it.
+/// A day from year 0 to year 9999 of the Gregorian calendar, as `versions.toml` can express it.
 ///
 /// Wraps a [`chrono::NaiveDate`], limited to the years that the form `YYYY-MM-DD` can express.
 ///
@@ -23,7 +23,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta, Utc};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date(NaiveDate);
 
-/// The years that the form `YYYY-MM-DD` can say.
+/// The years that the form `YYYY-MM-DD` can express.
 const FIRST_YEAR: i32 = 0;
 const LAST_YEAR: i32 = 9999;
 
@@ -39,7 +39,7 @@ impl Date {
         }
     }
 
-    /// Returns today by the system's clock, in UTC. Selections never ask for it by themselves.
+    /// Returns today by the system's clock, in UTC. The selection of versions never calls it.
     pub fn today() -> Self {
         Self::within(Utc::now().date_naive())
             .unwrap_or_else(|| Self(DateTime::UNIX_EPOCH.date_naive()))
@@ -60,7 +60,7 @@ impl Date {
         (self.0.year(), self.0.month(), self.0.day())
     }
 
-    /// Days from `earlier` to this day; negative if `earlier` is later.
+    /// Returns the number of days from `earlier` to this day; negative if `earlier` is later.
     pub fn days_since(self, earlier: Date) -> i64 {
         self.0.signed_duration_since(earlier.0).num_days()
     }
@@ -70,7 +70,7 @@ impl Date {
         Self::within(self.0.checked_add_signed(TimeDelta::try_days(days)?)?)
     }
 
-    /// Returns the day, if the form `YYYY-MM-DD` can say it.
+    /// Returns the day, if the form `YYYY-MM-DD` can express it.
     fn within(date: NaiveDate) -> Option<Self> {
         (FIRST_YEAR..=LAST_YEAR).contains(&date.year()).then_some(Self(date))
     }
@@ -82,7 +82,7 @@ impl From<Date> for NaiveDate {
     }
 }
 
-/// A day before year 0 or after year 9999 is refused.
+/// Refuses a day before year 0 or after year 9999.
 impl TryFrom<NaiveDate> for Date {
     type Error = ParseDateError;
 
@@ -104,7 +104,7 @@ impl fmt::Debug for Date {
     }
 }
 
-/// A text that is not a day in the form `YYYY-MM-DD`.
+/// The error of a text that is not a day in the form `YYYY-MM-DD`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found:?} is not a day; write it as YYYY-MM-DD, for example 2026-11-20")]
 pub struct ParseDateError {
@@ -116,7 +116,7 @@ impl FromStr for Date {
     type Err = ParseDateError;
 
     fn from_str(text: &str) -> Result<Self, ParseDateError> {
-        // The format alone would take signs, blanks, and months of one digit.
+        // The format alone would accept signs, blanks, and months of one digit.
         NaiveDate::parse_from_str(text.get(..10).unwrap_or_default(), "%Y-%m-%d")
             .ok()
             .and_then(Self::within)

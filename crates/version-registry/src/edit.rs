@@ -1,9 +1,9 @@
-//! The steps that change a versions.toml: adding an entry to a line, and moving `as_of` with a
+//! The steps that change a versions.toml: adding an entry to a line, and moving `as_of` in a
 //! release.
 //!
-//! A step takes the text of the file and gives the text to write, or says which rule the result
-//! would break. Nothing but what the step changes is touched: comments, order and spaces stay. It
-//! must never decide what a good number or format is: that is what the rules of the file are for.
+//! A step takes the text of the file and returns the text to write, or the rule that the result
+//! would break. Everything that the step does not change is kept: comments, order and spaces. The
+//! module does not decide if a number or format is valid; the rules of the file do.
 //!
 //! ```
 //! use serdes_version_registry::edit::{NewEntry, add_entry};
@@ -37,7 +37,7 @@ pub use first::FirstLine;
 
 use crate::{Date, Declarations, edit::text::Source, parse};
 
-/// A selection of a line that is another one after an edit.
+/// A selection of a line that an edit changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectionChange {
@@ -51,7 +51,7 @@ pub struct SelectionChange {
     pub after: Option<i32>,
 }
 
-/// A versions.toml as a step leaves it.
+/// The result of a step on a versions.toml.
 #[derive(Clone, Debug)]
 pub struct Edited {
     text: String,
@@ -76,7 +76,7 @@ impl Edited {
         self.number
     }
 
-    /// Returns the registry's day before.
+    /// Returns the previous day of the registry.
     pub fn as_of_before(&self) -> Date {
         self.before.as_of
     }
@@ -110,7 +110,7 @@ impl Edited {
         changes
     }
 
-    /// Writes the text to `path`, whole or not at all.
+    /// Writes the text to `path`, completely or not at all.
     ///
     /// # Errors
     /// [`EditError::Write`].
@@ -129,13 +129,12 @@ pub fn read_text(path: &Path) -> Result<String, EditError> {
         .map_err(|source| EditError::Read { file: path.display().to_string(), source })
 }
 
-/// Adds an entry at the end of its line. The number is the entry's own, or the one after the
-/// newest, or in a line that counts days the one that stands for the day. `as_of` moves forward to
-/// the entry's day if that is later, and the line's `release` to that of the entry, if it says one.
+/// Adds an entry at the end of its line. The number is the entry's own, or the next one, or in a
+/// line that counts days the number of the day. `as_of` moves forward to the entry's day if that is
+/// later, and the line's `release` to the entry's release, if it has one.
 ///
-/// # Errors
-/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::Refused`] if the result
-/// would, and what else stands in the way.
+/// [`EditError::Invalid`] if `text` already breaks a rule, [`EditError::Refused`] if the result
+/// would, and further errors of [`EditError`].
 pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, EditError> {
     let before = parse(file, text).map_err(EditError::Invalid)?;
     let mut lines = before.lines.iter().enumerate();
@@ -156,10 +155,11 @@ pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, Edi
     finish(file, source, before, Some(number))
 }
 
-/// Moves `as_of` to `day`, as a release does: it decides what is selected for older builds.
+/// Moves `as_of` to `day`, as a release does: it decides which versions are selected for older
+/// builds.
 ///
 /// # Errors
-/// [`EditError::Invalid`] if `text` breaks a rule as it is, [`EditError::AsOfGoesBack`] if the day
+/// [`EditError::Invalid`] if `text` already breaks a rule, [`EditError::AsOfGoesBack`] if the day
 /// is before the registry's.
 pub fn move_as_of(file: &str, text: &str, day: Date) -> Result<Edited, EditError> {
     let before = parse(file, text).map_err(EditError::Invalid)?;

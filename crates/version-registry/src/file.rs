@@ -1,6 +1,6 @@
-//! Writing a file whole, or not at all.
+//! Writes a file completely, or not at all.
 //!
-//! It knows a path and a text. It must never know what the text says.
+//! The module knows a path and a text. It does not depend on the content of the text.
 
 use std::{
     fs, io,
@@ -10,8 +10,8 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// Puts `text` in the place of the file at `path`, under the name and the permissions that were
-/// there; a failure leaves what was there. A link stays one, and what it names is replaced.
+/// Replaces the file at `path` by `text`, with the same name and permissions; on failure, the
+/// previous content stays. A link stays a link, and its target is replaced.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = match target.parent() {
@@ -30,7 +30,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file at `path` with `text`; what is there is an error and stays.
+/// Creates a file at `path` with `text`; an existing file is an error and stays unchanged.
 #[cfg(feature = "edit")]
 pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
     let folder = match path.parent() {
@@ -45,7 +45,8 @@ pub(crate) fn create(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary file is its owner's alone; a source file is everybody's to read.
+/// Makes a file readable for everybody, like other source files; a temporary file is private to its
+/// owner.
 #[cfg(unix)]
 fn readable(file: &NamedTempFile) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,13 +1,14 @@
 //! The age of a registry's day.
 //!
-//! It knows two days. It must never change what is selected: a build says the same on every day.
+//! The module knows two days. It does not change the selection of versions: a build gives the same
+//! result on every day.
 
 use std::fmt;
 
 use crate::{Date, FOUR_WEEKS};
 
-/// A registry whose `as_of` is more than 28 days behind today: what it selects for older builds is
-/// older than it need be, and no minimum can be raised.
+/// The warning that `as_of` is more than 28 days behind today: the versions that are selected for
+/// older builds are older than necessary, and no minimum can be raised.
 ///
 /// ```
 /// use serdes_version_registry::{Date, StaleRegistry};
@@ -29,7 +30,7 @@ impl StaleRegistry {
         (today.days_since(as_of) > FOUR_WEEKS).then_some(Self { as_of, today })
     }
 
-    /// Returns the days from `as_of` to today.
+    /// Returns the number of days from `as_of` to today.
     pub fn days(&self) -> i64 {
         self.today.days_since(self.as_of)
     }

@@ -1,7 +1,8 @@
 //! Reads and validates `versions.toml`, the registry of dated versions of a crate, and generates
 //! the Rust types of its lines.
 //!
-//! It knows numbers, days and names. It must never know a message, a wire format or a device.
+//! The crate knows numbers, days and names. It does not depend on messages, wire formats or
+//! devices.
 //!
 //! # The file
 //!
@@ -42,12 +43,12 @@
 //! withdrawn = false               # taken back: listed, never selected (default false)
 //! ```
 //!
-//! A line may say `counts_days_from = { number = 30, day = 2019-05-09 }`: from that number on a
+//! A line may have `counts_days_from = { number = 30, day = 2019-05-09 }`: from this number, each
 //! number is a count of days, and each entry's day must fit.
 //!
-//! Two more tables hold what is no line. `[[product]]` (`name`, `title`) with `[[product.release]]`
-//! (`version`, `date`, `numbers = { LINE = NUMBER }`) says which numbers a release has.
-//! `[[layouts]]` (`name`, `version`) with `[[layouts.layout]]` (`name`, `summary`, `headers`,
+//! Two more tables hold other data. `[[product]]` (`name`, `title`) with `[[product.release]]`
+//! (`version`, `date`, `numbers = { LINE = NUMBER }`) has the numbers of releases. `[[layouts]]`
+//! (`name`, `version`) with `[[layouts.layout]]` (`name`, `summary`, `headers`,
 //! `struct_sizes = { STRUCT = BYTES }`) names binary layouts that share one version number.
 //!
 //! # The rules
@@ -61,24 +62,24 @@
 //! - a format is `removed` only when the version of `window_days` ago and the minimum are both
 //!   newer than the last number that uses it; and it is `removed` when the minimum is, unless its
 //!   entry is withdrawn;
-//! - what `recorded_as`, `also_read` and `features` say is about types that have a format by then,
-//!   and a recorded number is that of an earlier entry; an embedded version is of another line,
-//!   never goes back, and is an entry where the line is in the same file;
+//! - `recorded_as`, `also_read` and `features` name types that have a format by then, and a
+//!   recorded number is that of an earlier entry; an embedded version is of another line, never
+//!   goes back, and is an entry if the line is in the same file;
 //! - banned consumers and the numbers of releases are entries; releases rise; a banned consumer is
 //!   not the current number; `min_producer` is not above the current number, and `min_consumer` not
 //!   above the entry's own.
 //!
-//! `window_days` is the promise of a line: a build of that age reads the data that is written for
-//! it (the selection that is called `week_4_old` after its default), and its data is still read
-//! (the minimum). A younger entry is selected only where no older one is still written; the
-//! selection reports that ([`Selected::is_younger_than_asked`]).
+//! `window_days` is the promise of a line: a build of this age reads the data that is written for
+//! it (the selection called `week_4_old`, after the default), and its data is still read (the
+//! minimum). A younger entry is selected only if no older one is still written; the selection
+//! reports that ([`Selected::is_younger_than_asked`]).
 //!
 //! # Warnings
 //!
-//! A day is not a rule: the same source builds the same on every day. But the selections only get
-//! older with `as_of`, so the build warns ([`StaleRegistry`]) where it is more than 28 days behind
-//! today, or behind `SOURCE_DATE_EPOCH` where that is set. A warning never fails a build and
-//! changes nothing that is generated.
+//! The current day is not part of any rule: the same source builds the same on every day. But the
+//! selections become outdated with `as_of`, so the build warns ([`StaleRegistry`]) if it is more
+//! than 28 days behind today, or behind `SOURCE_DATE_EPOCH` if that is set. A warning never fails a
+//! build and does not change the generated code.
 //!
 //! # In a crate with lines of its own
 //!

@@ -1,4 +1,4 @@
-//! The freeze of wire formats: `versions.lock` and its comparison with what a package has now.
+//! The freeze of wire formats: `versions.lock` and its comparison with the present package.
 //!
 //! A released format never changes: builds in the field read and write it. The lock holds a
 //! fingerprint of everything that shows a format: each file of golden bytes, and the descriptor of
@@ -6,22 +6,22 @@
 //!
 //! # What is frozen
 //!
-//! - **Golden bytes**: every file below `tests/golden/` but `.md` pages, by its path, which says
-//!   what it shows: `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`, `v2-case.bin`). Golden
-//!   bytes are kept for ever: one that is gone or differs is an error.
+//! - **Golden bytes**: every file below `tests/golden/` except `.md` pages, by its path, which
+//!   names the line, format and number: `tests/golden/LINE/FORMAT/v2.bin` (also `v2/case.bin`,
+//!   `v2-case.bin`). Golden bytes are kept forever: a missing or different file is an error.
 //! - **Descriptors**: every message and enum in `proto/descriptors.binpb` (a FileDescriptorSet)
-//!   whose package one of the lines names under `packages`. It is frozen at the line's current
-//!   number: it may only change together with a new entry, and that entry names it among its
-//!   `formats` (as the message is called, with or without `Proto` at its end).
+//!   whose package is listed under `packages` of a line. It is frozen at the line's current number:
+//!   it may only change together with a new entry, and that entry names it among its `formats` (the
+//!   name of the message, with or without `Proto` at its end).
 //! - **Completeness**: a format has golden bytes for each entry that names it, unless its code is
 //!   gone ([`Package::without_golden`]).
-//! - **Releases**: a line that says of which `release` it is has its bounds and entries at the last
-//!   release in the lock. The kind of the next one (patch, minor, major) follows from the step
-//!   between the two numbers, and decides about what may change ([`ReleaseChange::needs`]).
+//! - **Releases**: the lock has the bounds and entries of a line with a `release`, at its last
+//!   release. The kind of the next one (patch, minor, major) follows from the step between the two
+//!   numbers, and decides which changes are allowed ([`ReleaseChange::needs`]).
 //!
 //! # In a crate with lines of its own
 //!
-//! A test of two lines, where `serdes::lines!()` has made `REGISTRY`:
+//! A test of such lines, where `serdes::lines!()` has defined `REGISTRY`:
 //!
 //! ```no_run
 //! # use serdes_version_registry::{lock::Package, Registry, Date};
@@ -32,7 +32,7 @@
 //! # }
 //! ```
 //!
-//! The fingerprint is CRC-64/NVME with the length: it finds accidents, not forgers.
+//! The fingerprint is CRC-64/NVME and the length: it detects accidents, not forgery.
 
 mod difference;
 mod line_formats;
@@ -64,7 +64,7 @@ pub enum Item {
         /// The number of the line that was current.
         number: i32,
     },
-    /// A file of golden bytes, by its path below `tests/golden`, with `/` between the parts.
+    /// A file of golden bytes, by its path below `tests/golden`, with `/` as separator.
     Golden {
         /// The path.
         path: String,
@@ -87,7 +87,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// Line, format and number that the path of a golden file names.
+/// Returns the line, format and number in the path of a golden file.
 fn golden_version(path: &str) -> Option<(&str, &str, i32)> {
     let mut parts = path.split('/');
     let (line, format) = (parts.next()?, parts.next()?);
@@ -121,12 +121,12 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A text that is no versions.lock.
+/// The error of a text that is not a versions.lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{row}: {problem}; restore the file from version control")]
 #[non_exhaustive]
 pub struct ParseLockError {
-    /// The file as it was named.
+    /// The name of the file, as given.
     pub file: String,
     /// The row, counted from 1.
     pub row: usize,
@@ -147,7 +147,7 @@ const HEADER: &str = "\
 # changes. Written by `serdes versions lock`; see docs/evolving.md. Not to be edited.
 ";
 
-/// Stands above the rows of releases, where there are any.
+/// The comment above the rows of releases, if there are any.
 const RELEASES: &str = "\
 # Lines at their last release (`serdes versions release`): line, release, first number of its minor
 # release, minimum, min_producer, bans; then each entry with its day, min_consumer and formats.
@@ -179,7 +179,7 @@ impl Lock {
         self.items.iter().map(|(item, fingerprint)| (item, *fingerprint))
     }
 
-    /// Reads the text of a versions.lock; `file` is the name that errors carry.
+    /// Parses the text of a versions.lock; `file` is the name for errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, ParseLockError> {
         let (mut items, mut releases) = (BTreeMap::new(), BTreeMap::new());
         for (at, row) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Reading versions.toml: text to declarations that keep every rule.
+//! Parses versions.toml into declarations that meet every rule.
 
 mod build;
 mod declaration;
@@ -61,10 +61,10 @@ pub fn read(path: &Path) -> Result<Declarations, RegistryErrors> {
     }
 }
 
-/// Reads and validates `text`; `file` is the name that errors carry.
+/// Parses and validates `text`; `file` is the name for errors.
 ///
-/// All broken rules are reported at once. Rules that rest on several entries are looked at once
-/// every single value is well formed.
+/// All broken rules are reported at once. Rules about several entries are checked once every single
+/// value is well formed.
 pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
     let mut walk = Walk::new(file, text);
     let root = match DeTable::parse(text) {
@@ -87,7 +87,7 @@ pub fn parse(file: &str, text: &str) -> Result<Declarations, RegistryErrors> {
 }
 
 impl<'t> Walk<'t> {
-    /// Returns the declarations; `None` where a value that everything rests on is wrong.
+    /// Returns the declarations; `None` if an essential value is wrong.
     fn declarations(&mut self, root: &Spanned<DeTable<'t>>) -> Option<(Declarations, Positions)> {
         self.allow_only(root, &["as_of", "line", "product", "layouts"]);
         let as_of = self.date(root, "as_of");

@@ -1,12 +1,12 @@
-//! The registry as constants: what generated code holds and what a program lists at run time.
+//! The registry as constants, which generated code contains and a program lists at run time.
 
 use crate::{
     Date, Dated, ReleaseNumber, Selected, newest_of_age,
     select::{select, standings},
 };
 
-/// Days of the window of a line that does not say `window_days`: how old the builds are that still
-/// read what is written for them, and that are still read.
+/// The window in days of a line without `window_days`: the age of the oldest builds that read data
+/// written for them, and whose data is read.
 pub const FOUR_WEEKS: i64 = 28;
 
 /// One dated version of a line.
@@ -22,18 +22,18 @@ pub struct Entry {
     pub summary: &'static str,
     /// The formats that changed with this number.
     pub formats: &'static [&'static str],
-    /// The part of `formats` whose code at this number is gone again.
+    /// The formats in `formats` whose code at this number was removed.
     pub removed: &'static [&'static str],
-    /// The first release that has it, if it is known.
+    /// The first release that has it, if known.
     pub released_in: Option<&'static str>,
     /// The source of the day, if it is not the day of the change itself.
     pub date_source: Option<&'static str>,
     /// The oldest consumer that reads data of this number, if it is not 0.
     pub min_consumer: i32,
-    /// Set if the number was taken back: listed, read if its format is known, never selected.
+    /// True if the number was withdrawn: listed, read if its format is known, never selected.
     pub withdrawn: bool,
-    /// The versions of other lines at which data of this number holds their values: line name and
-    /// number. What an entry does not say holds as the newest one before it said it.
+    /// The versions of other lines for their values inside data of this number: line name and
+    /// number. An entry without one inherits it from the newest earlier entry that has it.
     pub embeds: &'static [(&'static str, i32)],
 }
 
@@ -54,37 +54,37 @@ impl Entry {
         }
     }
 
-    /// Returns the same with a summary and the formats that changed.
+    /// Sets the summary and the formats that changed.
     pub const fn describing(self, summary: &'static str, formats: &'static [&'static str]) -> Self {
         Self { summary, formats, ..self }
     }
 
-    /// Returns the same with formats whose code is gone.
+    /// Sets the formats whose code was removed.
     pub const fn without(self, removed: &'static [&'static str]) -> Self {
         Self { removed, ..self }
     }
 
-    /// Returns the same with the first release that has it.
+    /// Sets the first release that has the entry.
     pub const fn released_in(self, release: &'static str) -> Self {
         Self { released_in: Some(release), ..self }
     }
 
-    /// Returns the same with the origin of its day.
+    /// Sets the source of the entry's day.
     pub const fn dated_by(self, source: &'static str) -> Self {
         Self { date_source: Some(source), ..self }
     }
 
-    /// Returns the same with the oldest consumer of its data.
+    /// Sets the oldest consumer of the entry's data.
     pub const fn for_consumers_from(self, min_consumer: i32) -> Self {
         Self { min_consumer, ..self }
     }
 
-    /// Returns the same, taken back.
+    /// Marks the entry as withdrawn.
     pub const fn withdrawn(self) -> Self {
         Self { withdrawn: true, ..self }
     }
 
-    /// Returns the same with the versions of other lines for the values that it holds.
+    /// Sets the versions of other lines for the values inside.
     pub const fn embedding(self, embeds: &'static [(&'static str, i32)]) -> Self {
         Self { embeds, ..self }
     }
@@ -95,13 +95,13 @@ impl Entry {
     }
 }
 
-/// The formats of one type, as the entries of its line say them together.
+/// The formats of one type, collected from the entries of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeFormats {
     /// The name of the type in `formats`.
     pub name: &'static str,
-    /// Requests, ascending; each is granted the format whose number stands at its place in
+    /// Requests, ascending; each is granted the format whose number is at the same index of
     /// `recorded`, and so is every later request up to the next one. Requests below the first are
     /// refused.
     pub granted: &'static [i32],
@@ -109,7 +109,8 @@ pub struct TypeFormats {
     pub recorded: &'static [i32],
     /// The recorded numbers that are read, ascending.
     pub read: &'static [i32],
-    /// The features without a format of their own: name, and the first request that is granted it.
+    /// The features without a format of their own: name, and the first request that is granted
+    /// each.
     pub features: &'static [(&'static str, i32)],
 }
 
@@ -124,7 +125,7 @@ impl TypeFormats {
         Self { name, granted, recorded, read, features: &[] }
     }
 
-    /// Returns the same with what came without a format of its own.
+    /// Sets the features without a format of their own.
     pub const fn with_features(self, features: &'static [(&'static str, i32)]) -> Self {
         Self { features, ..self }
     }
@@ -149,16 +150,16 @@ pub struct LineRecord {
     pub min_producer: i32,
     /// The consumers that must not read data of this line.
     pub bad_consumers: &'static [i32],
-    /// The consumers that must not read data of this line with a certain content: content,
-    /// consumers.
+    /// The consumers that must not read data of this line with a certain content, as pairs of
+    /// content and consumers.
     pub bad_consumers_with: &'static [(&'static str, &'static [i32])],
-    /// Days after which a version counts as old enough for the builds still in the field.
+    /// The age in days at which a version is old enough for the builds still in the field.
     pub window_days: i64,
     /// The protobuf packages whose messages are frozen with the line.
     pub packages: &'static [&'static str],
-    /// From which number on a number is a count of days, and which day that number is.
+    /// The first number that is a count of days, and its day.
     pub counts_days_from: Option<(i32, Date)>,
-    /// The release that the line is of, if it says one.
+    /// The release of the line, if it has one.
     pub release: Option<ReleaseNumber>,
     /// The entries, oldest first.
     pub entries: &'static [Entry],
@@ -184,12 +185,12 @@ impl LineRecord {
         }
     }
 
-    /// Returns the same with what it drives and what its data is called.
+    /// Sets the word for the line's data and the summary.
     pub const fn describing(self, data: &'static str, summary: &'static str) -> Self {
         Self { data, summary, ..self }
     }
 
-    /// Returns the same with its minimum, its oldest accepted producer and its faulty consumers.
+    /// Sets the minimum, the oldest accepted producer and the faulty consumers.
     pub const fn bounded(
         self,
         minimum: i32,
@@ -199,7 +200,7 @@ impl LineRecord {
         Self { minimum, min_producer, bad_consumers, ..self }
     }
 
-    /// Returns the same with consumers that are faulty with a certain content only.
+    /// Sets the consumers that are faulty only with a certain content.
     pub const fn banning_with(
         self,
         bad_consumers_with: &'static [(&'static str, &'static [i32])],
@@ -207,22 +208,22 @@ impl LineRecord {
         Self { bad_consumers_with, ..self }
     }
 
-    /// Returns the same with another window than four weeks, in days.
+    /// Sets a window other than four weeks, in days.
     pub const fn with_window(self, window_days: i64) -> Self {
         Self { window_days, ..self }
     }
 
-    /// Returns the same with the protobuf packages whose messages are frozen with it.
+    /// Sets the protobuf packages whose messages are frozen with the line.
     pub const fn in_packages(self, packages: &'static [&'static str]) -> Self {
         Self { packages, ..self }
     }
 
-    /// Returns the same with numbers that count days, from `number` on `day` on.
+    /// Makes numbers count days, starting with `number` on `day`.
     pub const fn counting_days_from(self, number: i32, day: Date) -> Self {
         Self { counts_days_from: Some((number, day)), ..self }
     }
 
-    /// Returns the same as part of a release.
+    /// Sets the release of the line.
     pub const fn of_release(self, release: ReleaseNumber) -> Self {
         Self { release: Some(release), ..self }
     }
@@ -238,14 +239,13 @@ impl LineRecord {
         self.newest_of_age(day, 0)
     }
 
-    /// Returns the newest number that is at least as old as the line's window on `day` (four weeks,
-    /// unless the line says otherwise), never below the minimum; the oldest usable one where none
-    /// is.
+    /// Returns the newest number that is at least as old as the line's window on `day` (by default
+    /// four weeks), never below the minimum; the oldest usable one if there is none of that age.
     pub fn week_4_old(&self, day: Date) -> Option<i32> {
         self.newest_of_age(day, self.window_days)
     }
 
-    /// Returns the selection on `day` for builds of `days` days before, with its age; `None` if
+    /// Returns the selection on `day` for builds from `days` days before, with its age; `None` if
     /// there is none yet.
     pub fn select(&self, day: Date, days: i64) -> Option<Selected> {
         select(self.entries.iter().map(Entry::dated), self.minimum, day, days)
@@ -256,8 +256,8 @@ impl LineRecord {
         self.entries.iter().find(|entry| entry.number == number)
     }
 
-    /// Returns every entry with its age and its flags on `day`; entries introduced later carry no
-    /// flag.
+    /// Returns every entry with its age and its flags on `day`; entries introduced later have no
+    /// flags.
     pub fn on(&self, day: Date) -> Vec<EntryStatus> {
         let dated = self.entries.iter().map(Entry::dated);
         let standings = standings(dated, self.minimum, self.window_days, day);
@@ -280,7 +280,7 @@ impl LineRecord {
     }
 }
 
-/// An entry as it stands on a day: one row of `serdes versions`.
+/// The status of an entry on a day: one row of `serdes versions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -295,18 +295,17 @@ pub struct EntryStatus {
     pub summary: &'static str,
     /// The formats that changed with it.
     pub formats: &'static [&'static str],
-    /// Days from its introduction to the day; negative if it comes later.
+    /// The number of days from its introduction to the day; negative if it is introduced later.
     pub age_days: i64,
-    /// Set if it is the newest version on that day.
+    /// True if it is the newest version on that day.
     pub current: bool,
-    /// Set if it is the selection for builds as old as the line's window: four weeks, unless the
-    /// line says otherwise.
+    /// True if it is the selection for builds as old as the line's window, by default four weeks.
     pub week_4_old: bool,
-    /// Set if it is that selection although it is younger than the window.
+    /// True if it is that selection although it is younger than the window.
     pub younger_than_window: bool,
-    /// Set if it is the oldest one that is read and written.
+    /// True if it is the oldest version that is read and written.
     pub minimum: bool,
-    /// Set if it was taken back.
+    /// True if it was withdrawn.
     pub withdrawn: bool,
 }
 
@@ -319,7 +318,7 @@ pub struct Release {
     pub version: &'static str,
     /// The day of its branch point.
     pub date: Date,
-    /// Line name and number.
+    /// Line names and numbers.
     pub numbers: &'static [(&'static str, i32)],
 }
 
@@ -362,8 +361,8 @@ impl Product {
         Self { name, title, releases }
     }
 
-    /// Returns the release that `version` stands for: that very release; else the newest known
-    /// patch of the same `MAJOR.MINOR`, for a patch that is not listed or left out.
+    /// Returns the release for `version`: exactly this release, or else the newest known patch of
+    /// the same `MAJOR.MINOR`, if the patch is not listed or omitted.
     pub fn release(&self, version: &str) -> Option<&'static Release> {
         let wanted = parse_release(version)?;
         let exact = self
@@ -379,7 +378,7 @@ impl Product {
     }
 }
 
-/// `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`.
+/// Parses `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`.
 pub(crate) fn parse_release(version: &str) -> Option<(u32, u32, Option<u32>)> {
     let mut parts = version.split('.').map(|part| {
         let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -399,13 +398,13 @@ pub(crate) fn parse_release(version: &str) -> Option<(u32, u32, Option<u32>)> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NamedLayout {
-    /// The name by which it is chosen.
+    /// The name for selecting it.
     pub name: &'static str,
-    /// The difference to the other layouts, for people.
+    /// The difference from the other layouts, for people.
     pub summary: &'static str,
     /// The headers that have it.
     pub headers: &'static [&'static str],
-    /// Struct name and struct_size in bytes.
+    /// Struct names, and their struct_size in bytes.
     pub struct_sizes: &'static [(&'static str, u32)],
 }
 
@@ -426,14 +425,14 @@ impl NamedLayout {
     }
 }
 
-/// The layouts of an interface that call themselves by the same version number.
+/// The layouts of an interface that declare the same version number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LayoutFamily {
     /// The name in versions.toml.
     pub name: &'static str,
-    /// The version, `MAJOR.MINOR.PATCH`, that all of them announce.
+    /// The version, `MAJOR.MINOR.PATCH`, that all of them declare.
     pub version: &'static str,
     /// The layouts, oldest first.
     pub layouts: &'static [NamedLayout],
@@ -476,22 +475,22 @@ impl Registry {
         Self { as_of, lines, products, layouts }
     }
 
-    /// Returns the line of this name.
+    /// Returns the named line.
     pub fn line(&self, name: &str) -> Option<&'static LineRecord> {
         self.lines.iter().find(|line| line.name == name)
     }
 
-    /// Returns the product of this name.
+    /// Returns the named product.
     pub fn product(&self, name: &str) -> Option<&'static Product> {
         self.products.iter().find(|product| product.name == name)
     }
 
-    /// Returns the layouts of this name.
+    /// Returns the named family of layouts.
     pub fn layout_family(&self, name: &str) -> Option<&'static LayoutFamily> {
         self.layouts.iter().find(|family| family.name == name)
     }
 
-    /// Returns every entry of every line as it stands on `day`, in the order of the file.
+    /// Returns the status of every entry of every line on `day`, in the order of the file.
     pub fn on(&self, day: Date) -> Vec<EntryStatus> {
         self.lines.iter().flat_map(|line| line.on(day)).collect()
     }

@@ -1,4 +1,4 @@
-//! Numbers of releases, and the kind of a release: what it may take away or add.
+//! Numbers of releases, and the kinds of releases with the changes that they allow.
 
 use std::{fmt, str::FromStr};
 
@@ -41,7 +41,7 @@ impl ReleaseNumber {
         self.patch
     }
 
-    /// Returns `true` if both are patches of one MAJOR.MINOR.
+    /// Returns `true` if both are patches of the same MAJOR.MINOR.
     pub const fn is_of_minor_of(self, other: Self) -> bool {
         self.major == other.major && self.minor == other.minor
     }
@@ -89,16 +89,16 @@ impl FromStr for ReleaseNumber {
     }
 }
 
-/// Returns a number in decimal digits; `u64::from_str` alone takes a sign as well.
+/// Parses a number in decimal digits; `u64::from_str` alone also accepts a sign.
 fn number(part: &str) -> Option<u64> {
     part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()
 }
 
-/// The kind of a release: which changes of a data format its number allows.
+/// The kind of a release, which decides the changes of a data format that its number allows.
 ///
-/// Within a MAJOR everything that was written stays readable, and within a MAJOR.MINOR the patches
-/// read each other's data in both directions (TensorFlow's data versioning, "Backward and partial
-/// forward compatibility"). Kinds are ordered: a greater one allows all that a smaller one does.
+/// Within a MAJOR all data stays readable, and within a MAJOR.MINOR the patches read each other's
+/// data in both directions (TensorFlow's data versioning, "Backward and partial forward
+/// compatibility"). Kinds are ordered: a greater one allows everything that a smaller one allows.
 ///
 /// ```
 /// use serdes_version_registry::ReleaseKind;
@@ -111,11 +111,12 @@ fn number(part: &str) -> Option<u64> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReleaseKind {
-    /// PATCH moves: it writes only what the patch before reads, and takes all that that one took.
+    /// PATCH increases: the release writes only data that the previous patch reads, and accepts all
+    /// data that it accepts.
     Patch,
-    /// MINOR moves: producers may write what is new; nothing that worked may go.
+    /// MINOR increases: producers may write new data; nothing that worked may be removed.
     Minor,
-    /// MAJOR moves: what was banned or replaced may go.
+    /// MAJOR increases: banned or replaced features may be removed.
     Major,
 }
 
@@ -123,8 +124,8 @@ impl ReleaseKind {
     /// Returns the kind of the release `later` after `earlier`, both `MAJOR.MINOR.PATCH`.
     ///
     /// # Errors
-    /// [`ReleaseError::NotARelease`], and [`ReleaseError::GoesBack`] where `later` is not the later
-    /// one.
+    /// [`ReleaseError::NotARelease`], and [`ReleaseError::GoesBack`] if `later` is not later than
+    /// `earlier`.
     pub fn between(earlier: &str, later: &str) -> Result<Self, ReleaseError> {
         Self::of_step(earlier.parse()?, later.parse()?)
     }
@@ -132,7 +133,7 @@ impl ReleaseKind {
     /// Returns the kind of the release `later` after `earlier`.
     ///
     /// # Errors
-    /// [`ReleaseError::GoesBack`] where `later` is not the later one.
+    /// [`ReleaseError::GoesBack`] if `later` is not later than `earlier`.
     pub fn of_step(earlier: ReleaseNumber, later: ReleaseNumber) -> Result<Self, ReleaseError> {
         if later <= earlier {
             return Err(ReleaseError::GoesBack { found: later, previous: earlier });
@@ -159,18 +160,18 @@ impl fmt::Display for ReleaseKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
-    /// A text that is no number of a release.
+    /// A text is not a release number.
     #[error("{found:?} is no release; write MAJOR.MINOR.PATCH, for example 2.21.0")]
     NotARelease {
-        /// The text found, cut at 40 characters.
+        /// The text found, truncated to 40 characters.
         found: String,
     },
-    /// A release that does not come later.
+    /// A release is not later than the one before.
     #[error("{found} does not come after {previous}; releases only go up")]
     GoesBack {
         /// The release.
         found: ReleaseNumber,
-        /// The one before it.
+        /// The release before it.
         previous: ReleaseNumber,
     },
 }

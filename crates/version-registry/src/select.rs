@@ -1,8 +1,8 @@
 //! Selection of a line's number by age on a day: current, four weeks old, or any number of weeks
 //! old.
 //!
-//! The one implementation behind the build-time rules, the accessors and the listing. It must never
-//! know what today is: a day is always said.
+//! The one implementation behind the build-time rules, the accessors and the listing. It does not
+//! read the clock: the day is always an argument.
 
 use crate::Date;
 
@@ -13,7 +13,7 @@ pub struct Dated {
     pub number: i32,
     /// The day from which builds read and write it.
     pub introduced: Date,
-    /// Set if it was taken back: it is never selected.
+    /// True if it was withdrawn, and is never selected.
     pub withdrawn: bool,
 }
 
@@ -25,15 +25,15 @@ pub struct Selected {
     pub number: i32,
     /// The day from which builds read and write it.
     pub introduced: Date,
-    /// Days from its introduction to the day of the selection.
+    /// The number of days from its introduction to the day of the selection.
     pub age_days: i64,
-    /// The age in days that was asked for.
+    /// The requested age in days.
     pub asked_days: i64,
 }
 
 impl Selected {
-    /// Returns `true` if it is younger than asked, because no older number is still written: builds
-    /// from before its introduction cannot read it.
+    /// Returns `true` if it is younger than requested, because no older number is still written:
+    /// builds from before its introduction cannot read it.
     pub const fn is_younger_than_asked(&self) -> bool {
         self.age_days < self.asked_days
     }
@@ -41,10 +41,10 @@ impl Selected {
 
 /// Returns the newest entry that is at least `days` days old on `day`, never below `minimum`.
 ///
-/// Entries that are withdrawn, below the minimum, or introduced after `day` are passed over. Where
-/// no entry is old enough the oldest usable one is taken, so that a young line can be written at
-/// all; [`Selected::is_younger_than_asked`] tells. `None` if nothing is left: the line has no
-/// version yet on that day.
+/// Skips entries that are withdrawn, below the minimum, or introduced after `day`. If no entry is
+/// old enough, selects the oldest usable one, so that a young line can be written at all;
+/// [`Selected::is_younger_than_asked`] reports this. Returns `None` if nothing is left: the line
+/// has no version yet on that day.
 ///
 /// ```
 /// use serdes_version_registry::{Date, Dated, select};
@@ -68,7 +68,7 @@ pub fn select(
         if entry.withdrawn || entry.number < minimum || age_days < 0 {
             continue;
         }
-        // The oldest usable entry is taken whatever its age: nothing older is readable.
+        // The oldest usable entry is selected at any age, because nothing older is readable.
         if selected.is_none() || age_days >= days {
             let Dated { number, introduced, .. } = entry;
             selected = Some(Selected { number, introduced, age_days, asked_days: days });
@@ -77,7 +77,7 @@ pub fn select(
     selected
 }
 
-/// Returns the number that [`select`] takes.
+/// Returns the number that [`select`] selects.
 ///
 /// ```
 /// use serdes_version_registry::{Date, Dated, newest_of_age};
@@ -105,21 +105,20 @@ pub fn newest_of_age(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Standing {
-    /// Days from its introduction to the day; negative if it comes later.
+    /// The number of days from its introduction to the day; negative if it is introduced later.
     pub age_days: i64,
-    /// Set if it is the newest version on that day.
+    /// True if it is the newest version on that day.
     pub current: bool,
-    /// Set if it is the selection for builds as old as the line's window: four weeks, unless the
-    /// line says otherwise.
+    /// True if it is the selection for builds as old as the line's window, by default four weeks.
     pub week_4_old: bool,
-    /// Set if it is that selection although it is younger than the window.
+    /// True if it is that selection although it is younger than the window.
     pub younger_than_window: bool,
-    /// Set if it is the oldest one that is read and written.
+    /// True if it is the oldest version that is read and written.
     pub minimum: bool,
 }
 
-/// Returns the age and the roles of each entry on `day`, in the order of the entries; those
-/// introduced later carry no flag.
+/// Returns the age and the roles of each entry on `day`, in the order of the entries; entries
+/// introduced later have no flags.
 pub(crate) fn standings(
     entries: impl Iterator<Item = Dated> + Clone,
     minimum: i32,

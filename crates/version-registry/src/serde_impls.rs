@@ -1,10 +1,10 @@
-//! `Serialize` and `Deserialize` of days and numbers of releases: their texts.
+//! `Serialize` and `Deserialize` for days and release numbers, as text.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{Date, ReleaseNumber};
 
-/// As the text `YYYY-MM-DD`.
+/// Serialized as the text `YYYY-MM-DD`.
 impl Serialize for Date {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -1,22 +1,22 @@
-//! The versions that a piece of data carries, as TensorFlow records them.
+//! The versions that a piece of data records, as in TensorFlow.
 
 use std::fmt;
 
-/// The versions that a piece of data carries.
+/// The versions that a piece of data records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct VersionDef {
-    /// The version of the producer that made the data.
+    /// The version of the producer that wrote the data.
     pub producer: i32,
-    /// The oldest consumer that may take it.
+    /// The oldest consumer that may accept the data.
     pub min_consumer: i32,
-    /// Consumers that must not take it, in any order, of any number.
+    /// Consumers that must not accept the data, in any order and number.
     pub bad_consumers: Vec<i32>,
 }
 
 impl VersionDef {
-    /// Merges the versions of data that is imported into this: the older producer, the newer
-    /// min_consumer, the sorted union of the bad consumers.
+    /// Merges the versions of imported data into these: takes the older producer, the newer
+    /// min_consumer, and the sorted union of the bad consumers.
     ///
     /// ```
     /// use serdes_version_registry::VersionDef;
@@ -34,7 +34,7 @@ impl VersionDef {
     }
 }
 
-/// `producer 2474, min_consumer 0`, and the bad consumers where there are any.
+/// Formats as `producer 2474, min_consumer 0`, followed by the bad consumers if there are any.
 impl fmt::Display for VersionDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "producer {}, min_consumer {}", self.producer, self.min_consumer)?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::EditError;
 use crate::{Date, LineDeclaration, ReleaseNumber};
 
-/// Columns of a row of the file.
+/// The width of a row of the file, in columns.
 const WIDTH: usize = 100;
 
 /// An entry to add to a line.
@@ -23,7 +23,7 @@ pub struct NewEntry {
 }
 
 impl NewEntry {
-    /// Creates an entry of the line of this name, from this day on.
+    /// Creates an entry of the named line, introduced on this day.
     pub fn new(line: impl Into<String>, introduced: Date) -> Self {
         Self {
             line: line.into(),
@@ -45,49 +45,49 @@ impl NewEntry {
         self
     }
 
-    /// Sets the summary for people; without one, the formats are named.
+    /// Sets the summary for people; by default, it names the formats.
     #[must_use]
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
 
-    /// Sets another number than the next one: for a line whose numbers are somebody else's.
+    /// Sets a number other than the next one, for a line whose numbers an external project assigns.
     #[must_use]
     pub fn with_number(mut self, number: i32) -> Self {
         self.number = Some(number);
         self
     }
 
-    /// Sets the first release that has it.
+    /// Sets the first release that has the entry.
     #[must_use]
     pub fn with_released_in(mut self, release: impl Into<String>) -> Self {
         self.released_in = Some(release.into());
         self
     }
 
-    /// Sets the source of its day, if that is not the day of the change.
+    /// Sets the source of the entry's day, if that is not the day of the change.
     #[must_use]
     pub fn with_date_source(mut self, source: impl Into<String>) -> Self {
         self.date_source = Some(source.into());
         self
     }
 
-    /// Sets the oldest consumer of its data.
+    /// Sets the oldest consumer of the entry's data.
     #[must_use]
     pub fn with_min_consumer(mut self, consumer: i32) -> Self {
         self.min_consumer = Some(consumer);
         self
     }
 
-    /// Sets the release of the line with it: the line's `release` moves to that number.
+    /// Sets the release of the line: the line's `release` moves to this number.
     #[must_use]
     pub fn with_release(mut self, release: ReleaseNumber) -> Self {
         self.release = Some(release);
         self
     }
 
-    /// Returns its number in this line.
+    /// Returns the entry's number in this line.
     pub(super) fn number_in(&self, line: &LineDeclaration) -> Result<i32, EditError> {
         if let Some(number) = self.number {
             return Ok(number);
@@ -104,7 +104,7 @@ impl NewEntry {
         next.ok_or_else(out)
     }
 
-    /// Returns its text: a `[[line.entry]]` table, rows ended by `\n`.
+    /// Returns the entry's text: a `[[line.entry]]` table, with rows ended by `\n`.
     pub(super) fn render(&self, number: i32) -> Result<String, EditError> {
         let summary = match &self.summary {
             Some(summary) => summary.clone(),
@@ -133,7 +133,7 @@ impl NewEntry {
     }
 }
 
-/// Returns an array of texts: in one row, or in several where it is too long for one.
+/// Returns an array of texts, in one row, or in several if it is too long for one.
 fn list(key: &str, items: &[String]) -> String {
     let quoted: Vec<String> = items.iter().map(|item| quoted(item)).collect();
     let row = format!("{key} = [{}]\n", quoted.join(", "));
@@ -157,7 +157,7 @@ fn list(key: &str, items: &[String]) -> String {
     text
 }
 
-/// Returns a text as TOML's basic string.
+/// Returns a text as a basic string of TOML.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

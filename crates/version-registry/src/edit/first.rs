@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{EditError, entry::quoted};
 use crate::{Date, Declarations, ReleaseNumber, parse};
 
-/// The line with which a crate begins: one type with one format.
+/// The first line of a crate: one type with one format.
 ///
 /// ```
 /// use serdes_version_registry::edit::FirstLine;
@@ -25,21 +25,20 @@ pub struct FirstLine {
 }
 
 impl FirstLine {
-    /// Creates a line of that name (`lower_snake_case`) whose first format, of the type `format`,
-    /// came on `day`.
+    /// Creates a line with this name (`lower_snake_case`) whose first format, of the type `format`,
+    /// was introduced on `day`.
     pub fn new(name: impl Into<String>, format: impl Into<String>, day: Date) -> Self {
         Self { name: name.into(), format: format.into(), day, release: None }
     }
 
-    /// Returns the same as part of a release: the lock then holds the line to the kinds of its
-    /// releases.
+    /// Sets the release of the line: the lock then holds the line to the kinds of its releases.
     #[must_use]
     pub fn with_release(mut self, release: ReleaseNumber) -> Self {
         self.release = Some(release);
         self
     }
 
-    /// Returns the Rust type of the line: its name as one word.
+    /// Returns the Rust type of the line, which is its name in camel case.
     pub fn rust_type(&self) -> String {
         let parts = self.name.split('_').map(|part| {
             let mut characters = part.chars();
@@ -47,14 +46,14 @@ impl FirstLine {
             first.into_iter().chain(characters).collect::<String>()
         });
         let name: String = parts.collect();
-        // The line's type and the format's stand in one module.
+        // The types of the line and of the format are in the same module.
         if name == self.format { format!("{name}Line") } else { name }
     }
 
-    /// Returns the text of the file, and what it declares. `file` is the name that errors carry.
+    /// Returns the text of the file, and its declarations. `file` is the name for errors.
     ///
     /// # Errors
-    /// [`EditError::Refused`] where the names break a rule of the file.
+    /// [`EditError::Refused`] if the names break a rule of the file.
     pub fn render(&self, file: &str) -> Result<(String, Declarations), EditError> {
         let Self { name, format, day, release } = self;
         let release = release.map_or_else(String::new, |release| {
@@ -96,7 +95,7 @@ impl FirstLine {
         Ok((text, declared))
     }
 
-    /// Writes the file, unless there is one.
+    /// Writes the file, unless it exists.
     ///
     /// # Errors
     /// As [`render`](Self::render); [`EditError::Exists`]; [`EditError::Write`].

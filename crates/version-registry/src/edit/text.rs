@@ -1,4 +1,4 @@
-//! Places in the text of a versions.toml, and changes there.
+//! Positions in the text of a versions.toml, and changes there.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use toml::{
 use super::error::EditError;
 use crate::{Date, ReleaseNumber};
 
-/// A text with changes that are still to be made.
+/// A text with pending changes.
 pub(super) struct Source<'t> {
     file: &'t str,
     text: &'t str,
@@ -18,12 +18,12 @@ pub(super) struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// Creates a text that keeps every rule.
+    /// Creates an editor of a text that breaks no rule.
     pub(super) fn new(file: &'t str, text: &'t str) -> Self {
         Self { file, text, changes: Vec::new() }
     }
 
-    /// Puts another day in the place of `as_of`.
+    /// Replaces the day of `as_of`.
     pub(super) fn set_as_of(&mut self, day: Date) {
         let root = self.root();
         if let Some(value) = root.as_ref().and_then(|root| root.get_ref().get("as_of")) {
@@ -31,8 +31,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Puts another release in the place of that of the line at `at`; below its minimum, where it
-    /// says none.
+    /// Replaces the release of the line at index `at`, or adds one below its minimum.
     pub(super) fn set_release(&mut self, at: usize, release: ReleaseNumber) {
         let root = self.root();
         let Some(line) = root.as_ref().and_then(|root| element(root, "line", at)) else { return };
@@ -46,7 +45,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Puts a table behind the last entry of the line at `at`.
+    /// Adds a table after the last entry of the line at index `at`.
     pub(super) fn add_entry(&mut self, at: usize, table: &str) -> Result<(), EditError> {
         let root = self.root();
         let line = root.as_ref().and_then(|root| element(root, "line", at));
@@ -82,7 +81,7 @@ impl<'t> Source<'t> {
         Ok(())
     }
 
-    /// Returns the text with the changes made.
+    /// Returns the text with the changes applied.
     pub(super) fn finish(mut self) -> String {
         self.changes.sort_by_key(|(place, _)| place.start);
         let mut text = self.text.to_owned();
@@ -92,26 +91,26 @@ impl<'t> Source<'t> {
         text
     }
 
-    /// Returns the start of the row behind the one with the byte at `end`, which may end with a
-    /// remark.
+    /// Returns the start of the row after the one with the byte at `end`, which may end with a
+    /// comment.
     fn next_row(&self, end: usize) -> usize {
         let rest = self.text.get(end..).unwrap_or_default();
         end + rest.find('\n').map_or(rest.len(), |newline| newline + 1)
     }
 
-    /// Returns a row to put at `place`, with the break that the row above may lack.
+    /// Returns a row to insert at `place`, with the line break that the row above may lack.
     fn row_behind(&self, place: usize, row: &str) -> String {
         let break_ = self.row_break();
         let is_whole = self.text.get(..place).is_some_and(|before| before.ends_with('\n'));
         format!("{}{row}{break_}", if is_whole { "" } else { break_ })
     }
 
-    /// Returns the break at the end of a row.
+    /// Returns the line break of the text.
     fn row_break(&self) -> &'static str {
         if self.text.contains("\r\n") { "\r\n" } else { "\n" }
     }
 
-    /// Returns the tables of the text; there, since the text was read before.
+    /// Returns the tables of the text. They exist, since the text was parsed before.
     fn root(&self) -> Option<Spanned<DeTable<'t>>> {
         DeTable::parse(self.text).ok()
     }
@@ -125,7 +124,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Returns the table at a place of an array of tables.
+/// Returns the table at an index of an array of tables.
 fn element<'v, 't>(
     root: &'v Spanned<DeTable<'t>>,
     key: &str,

@@ -9,16 +9,16 @@ use crate::{ReleaseKind, ReleaseNumber};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// A frozen format has other bytes now.
+    /// The bytes of a frozen format have changed.
     Changed {
         /// The item.
         item: Item,
         /// The frozen fingerprint.
         frozen: Fingerprint,
-        /// The present one.
+        /// The present fingerprint.
         found: Fingerprint,
     },
-    /// A frozen format is gone.
+    /// A frozen format no longer exists.
     Gone {
         /// The item.
         item: Item,
@@ -42,7 +42,7 @@ pub enum Difference {
         /// The number of the entry.
         number: i32,
     },
-    /// A line changed as a release of its kind may not.
+    /// A line has a change that a release of its kind may not make.
     NotInRelease {
         /// The line.
         line: String,
@@ -62,7 +62,7 @@ pub enum Difference {
         /// The last release.
         released: ReleaseNumber,
     },
-    /// A line that was released says of no release any more, or is gone.
+    /// A released line no longer has a release, or no longer exists.
     NoRelease {
         /// The line.
         line: String,
@@ -72,7 +72,7 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Returns `true` if rewriting the lock settles it: nothing in the field changes.
+    /// Returns `true` if rewriting the lock resolves it, because no released format changes.
     pub const fn is_addition(&self) -> bool {
         matches!(self, Self::NotFrozen { .. })
     }
@@ -125,7 +125,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The releases that a change would be for.
+/// The releases that a change would need.
 struct Remedy<'c> {
     change: &'c ReleaseChange,
     released: &'c ReleaseNumber,
@@ -183,7 +183,7 @@ impl fmt::Display for Differences {
 impl std::error::Error for Differences {}
 
 impl Lock {
-    /// Returns the differences between this lock and `found`, collected from a package with these
+    /// Returns the differences between this lock and `found`, the lock of a package with these
     /// lines.
     pub fn compare(&self, found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
         let mut differences = Vec::new();
@@ -217,7 +217,7 @@ impl Lock {
         differences
     }
 
-    /// Returns this lock with what `found` has: frozen items that are history now stay, and so do
+    /// Returns this lock updated with `found`: frozen items of older numbers stay, and so do
     /// releases.
     pub fn updated(&self, found: &Lock, lines: &[LineFormats]) -> Lock {
         let mut items = found.items.clone();
@@ -229,7 +229,7 @@ impl Lock {
         Lock { items, releases: self.releases.clone() }
     }
 
-    /// Returns the fingerprint that a message had at the newest number below this one.
+    /// Returns the fingerprint of a message at the newest number below `number`.
     fn newest_below(&self, line: &str, message: &str, number: i32) -> Option<Fingerprint> {
         let same = self.iter().filter_map(|(item, fingerprint)| match item {
             Item::Descriptor { line: l, message: m, number: n }
@@ -255,7 +255,7 @@ fn is_history(item: &Item, lines: &[LineFormats]) -> bool {
     }
 }
 
-/// Returns `true` if the entry of this number names the message or a message around it.
+/// Returns `true` if the entry with this number names the message or an enclosing message.
 fn names(lines: &[LineFormats], line: &str, message: &str, number: i32) -> bool {
     let Some(line) = lines.iter().find(|candidate| candidate.name == line) else { return false };
     let entry = line.entries.iter().find(|(candidate, _)| *candidate == number);
@@ -266,13 +266,13 @@ fn names(lines: &[LineFormats], line: &str, message: &str, number: i32) -> bool 
     })
 }
 
-/// Returns the formats of these lines for whose entries `found` has no golden bytes.
+/// Returns the formats in these lines' entries for which `found` has no golden bytes.
 pub(super) fn without_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     let shown = Shown::of(found, lines);
     shown.missing(|_, _| true)
 }
 
-/// Returns the formats that have golden bytes, but none for one of the entries that name them.
+/// Returns the formats with golden bytes, but none for one of the entries that name them.
 fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     let shown = Shown::of(found, lines);
     let known: BTreeSet<(&str, &str)> =
@@ -280,7 +280,7 @@ fn no_golden(found: &Lock, lines: &[LineFormats]) -> Vec<Difference> {
     shown.missing(|line, format| known.contains(&(line, format)))
 }
 
-/// The formats and numbers that the golden bytes of a package show.
+/// The formats and numbers for which a package has golden bytes.
 struct Shown<'a> {
     lines: &'a [LineFormats],
     /// Line, format and number.
@@ -298,7 +298,8 @@ impl<'a> Shown<'a> {
         Self { lines, golden: golden.collect() }
     }
 
-    /// Returns the formats of an entry, of those that are looked for, without golden bytes.
+    /// Returns the formats of an entry without golden bytes, among those for which `is_looked_for`
+    /// returns `true`.
     fn missing(&self, is_looked_for: impl Fn(&str, &str) -> bool) -> Vec<Difference> {
         let mut missing = Vec::new();
         for line in self.lines {
@@ -322,8 +323,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Line, format and number of golden bytes that lie beside each other for the whole line, as they
-/// may where it has one format: `LINE/v2.bin`, `LINE/v2/case.bin`.
+/// Returns line, format and number of golden bytes directly in the line's directory, which is
+/// allowed if it has one format: `LINE/v2.bin`, `LINE/v2/case.bin`.
 fn of_the_only_format<'a>(
     path: &'a str,
     lines: &'a [LineFormats],

@@ -15,9 +15,9 @@ pub struct LineFormats {
     pub packages: Vec<String>,
     /// The numbers that are not withdrawn, each with the formats that changed.
     pub entries: Vec<(i32, Vec<String>)>,
-    /// The formats whose code is gone, each with the number of its entry.
+    /// The formats whose code was removed, each with the number of its entry.
     pub removed: Vec<(i32, String)>,
-    /// The line as part of the release that it says; `None` if it says none.
+    /// The state of the line in its release; `None` if it has none.
     pub release: Option<ReleaseState>,
 }
 
@@ -78,17 +78,18 @@ impl LineFormats {
     }
 }
 
-/// Returns the formats of an entry as the lock has them; `true` for those whose code is gone.
+/// Returns the formats of an entry in the form of the lock; `true` for those whose code was
+/// removed.
 fn formats<N: AsRef<str> + PartialEq>(formats: &[N], removed: &[N]) -> BTreeMap<String, bool> {
     formats.iter().map(|name| (field(name.as_ref()), removed.contains(name))).collect()
 }
 
-/// Returns the versions of other lines inside of an entry's data.
+/// Returns the versions of other lines inside an entry's data.
 fn embeds<N: AsRef<str>>(embeds: &[(N, i32)]) -> BTreeMap<String, i32> {
     embeds.iter().map(|(name, number)| (field(name.as_ref()), *number)).collect()
 }
 
-/// Returns the banned consumers, those of all data first.
+/// Returns the banned consumers, those for all data first.
 fn bans<N: AsRef<str>, C: AsRef<[i32]>>(all: &[i32], with: &[(N, C)]) -> BTreeSet<(i32, String)> {
     let with = with.iter().flat_map(|(content, consumers)| {
         consumers.as_ref().iter().map(|consumer| (*consumer, field(content.as_ref())))
@@ -96,7 +97,7 @@ fn bans<N: AsRef<str>, C: AsRef<[i32]>>(all: &[i32], with: &[(N, C)]) -> BTreeSe
     all.iter().map(|consumer| (*consumer, String::new())).chain(with).collect()
 }
 
-/// Returns the state of a line of a registry, if it says its release.
+/// Returns the state of a registry's line, if it has a release.
 fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
     let entries = line.entries.iter().map(|entry| {
         let state = ReleasedEntry {
@@ -113,7 +114,7 @@ fn state_of_record(line: &crate::LineRecord) -> Option<ReleaseState> {
     Some(ReleaseState::new(line.release?, bounds, bans, entries.collect()))
 }
 
-/// Returns the same for a line of a versions.toml.
+/// Returns the state of a line of a versions.toml, if it has a release.
 fn state_of_declaration(line: &crate::LineDeclaration) -> Option<ReleaseState> {
     let entries = line.entries.iter().map(|entry| {
         let state = ReleasedEntry {

@@ -1,4 +1,4 @@
-//! The files of a package: what to freeze and where the lock is.
+//! The files of a package: the formats to freeze, and the lock.
 
 use std::{
     fs, io,
@@ -58,8 +58,8 @@ pub enum LockError {
     Differs(#[from] Differences),
 }
 
-/// A package with lines of its own: `versions.lock`, `tests/golden/` and
-/// `proto/descriptors.binpb` below its root. Whatever of it does not exist counts as empty.
+/// A package with lines of its own: `versions.lock`, `tests/golden/` and `proto/descriptors.binpb`
+/// below its root. Files that do not exist count as empty.
 #[derive(Clone, Debug)]
 pub struct Package {
     root: PathBuf,
@@ -79,7 +79,7 @@ impl Package {
         Ok(Self::of_declarations(root, &declarations))
     }
 
-    /// Returns the package at `root` with these lines, which need not be those of its
+    /// Returns the package at `root` with these lines, which may differ from those of its
     /// versions.toml.
     pub fn of_declarations(root: impl Into<PathBuf>, declarations: &crate::Declarations) -> Self {
         Self { root: root.into(), lines: LineFormats::of_declarations(declarations) }
@@ -100,7 +100,7 @@ impl Package {
         }
     }
 
-    /// Returns the fingerprints of the package as it is.
+    /// Returns the fingerprints of the present package.
     pub fn found(&self) -> Result<Lock, LockError> {
         let mut lock = Lock::new();
         add_golden(&mut lock, &self.root.join("tests/golden"), "")?;
@@ -122,23 +122,23 @@ impl Package {
         Ok(self.frozen()?.compare(&self.found()?, &self.lines))
     }
 
-    /// Returns the formats that an entry names and no golden bytes show ([`Difference::NoGolden`]):
-    /// nothing of them can be frozen, so that they are not to be released.
+    /// Returns the formats in entries that have no golden bytes ([`Difference::NoGolden`]): they
+    /// cannot be frozen, so they should not be released.
     pub fn without_golden(&self) -> Result<Vec<Difference>, LockError> {
         Ok(difference::without_golden(&self.found()?, &self.lines))
     }
 
-    /// Checks that the package is as its lock says, and that every format has golden bytes.
+    /// Checks that the package matches its lock, and that every format has golden bytes.
     ///
     /// # Errors
     ///
-    /// [`LockError::Differs`] with every difference and what to do about it.
+    /// [`LockError::Differs`] with every difference and its remedy.
     pub fn check(&self) -> Result<(), LockError> {
         let differences = self.unreleasable()?;
         if differences.is_empty() { Ok(()) } else { Err(Differences(differences).into()) }
     }
 
-    /// Returns the formats that the entries of a line name, each once, in their order.
+    /// Returns the formats in the entries of a line, each once, in their order.
     pub fn formats(&self, line: &str) -> Vec<&str> {
         let line = self.lines.iter().find(|candidate| candidate.name == line);
         let mut found: Vec<&str> = Vec::new();
@@ -173,19 +173,19 @@ impl Package {
         Ok(self.frozen()?.moved_releases(&self.lines))
     }
 
-    /// Writes the lock anew and returns how the package differed from the old one. The releases in
-    /// it stay.
+    /// Rewrites the lock and returns the differences between the package and the old lock. The
+    /// releases in it stay.
     ///
     /// # Errors
     ///
-    /// [`LockError::Differs`], and nothing is written, with what cannot be frozen:
-    /// [`Difference::NotNamed`], [`Difference::NoGolden`], and what the release of a line does not
-    /// allow.
+    /// [`LockError::Differs`], without writing, with everything that cannot be frozen:
+    /// [`Difference::NotNamed`], [`Difference::NoGolden`], and changes that the release of a line
+    /// does not allow.
     pub fn rewrite(&self) -> Result<Vec<Difference>, LockError> {
         self.rewrite_as(|lock| lock)
     }
 
-    /// Returns the same at a release: the lines that say theirs are as they are now in the lock.
+    /// Rewrites the lock for a release: lines with a release are recorded in their present state.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! The release of a line: its state in the lock, and what the next release may change.
+//! The release of a line: its state in the lock, and the changes that the next release may make.
 //!
-//! The rules are those of TensorFlow's data versioning. Within a MAJOR what was written stays
-//! readable, so that formats, the minimum and `min_producer` move at a major release only. Within a
-//! MAJOR.MINOR the patches read each other's data, so that no number is added or moved at a patch.
-//! An entry of a release never changes its day, its formats or its embedded versions.
+//! The rules are those of TensorFlow's data versioning. Within a MAJOR, data stays readable, so
+//! formats, the minimum and `min_producer` move only in a major release. Within a MAJOR.MINOR the
+//! patches read each other's data, so no number is added or moved in a patch. An entry of a release
+//! never changes its day, its formats or its embedded versions.
 
 pub(super) mod change;
 #[cfg(all(test, feature = "parse"))]
@@ -17,7 +17,7 @@ pub(super) use text::{field, parse_row};
 
 use crate::{Date, ReleaseKind, ReleaseNumber};
 
-/// The bounds and entries of a line as a release has them.
+/// The bounds and entries of a line in a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleaseState {
@@ -29,14 +29,14 @@ pub struct ReleaseState {
     pub minimum: i32,
     /// The oldest producer that is accepted.
     pub min_producer: i32,
-    /// The banned consumers, each with the content of the data that it must not read; empty for
-    /// all data.
+    /// The banned consumers, each with the content of the data that it must not read; empty for all
+    /// data.
     pub bans: BTreeSet<(i32, String)>,
-    /// The entries by their numbers.
+    /// The entries by number.
     pub entries: BTreeMap<i32, ReleasedEntry>,
 }
 
-/// An entry of a line as a release has it.
+/// An entry of a line in a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReleasedEntry {
@@ -44,15 +44,15 @@ pub struct ReleasedEntry {
     pub introduced: Date,
     /// The oldest consumer of its data.
     pub min_consumer: i32,
-    /// Set for a number that was taken back.
+    /// True for a withdrawn number.
     pub withdrawn: bool,
-    /// The formats that changed with it; `true` for those whose code is gone.
+    /// The formats that changed with it; `true` for those whose code was removed.
     pub formats: BTreeMap<String, bool>,
     /// The versions of other lines for the values that its data holds.
     pub embeds: BTreeMap<String, i32>,
 }
 
-/// A line whose release moves.
+/// A line whose release changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LineRelease {
@@ -65,7 +65,7 @@ pub struct LineRelease {
 }
 
 impl LineRelease {
-    /// Returns the kind of the release; `None` for the first one, and where the number stays.
+    /// Returns the kind of the release; `None` for the first one, and if the number stays.
     pub fn kind(&self) -> Option<ReleaseKind> {
         self.previous.and_then(|previous| ReleaseKind::of_step(previous, self.release).ok())
     }
@@ -91,7 +91,8 @@ impl ReleaseState {
         used.map(|(number, _)| *number)
     }
 
-    /// Returns the same as the release after `previous`: a patch is of the minor release before it.
+    /// Returns the state as the release after `previous`: a patch belongs to the same minor
+    /// release.
     pub(super) fn after(&self, previous: Option<&Self>) -> Self {
         let patched = previous.filter(|previous| previous.release.is_of_minor_of(self.release));
         let minor_from = patched.map_or(self.minor_from, |patched| patched.minor_from);

@@ -4,12 +4,12 @@ use super::{Difference, LineFormats, LineRelease, Lock, ReleaseState, release::c
 use crate::ReleaseKind;
 
 impl Lock {
-    /// Returns the lines with a release, each as it was at the last one.
+    /// Returns the lines with a release, each in the state of its last one.
     pub fn releases(&self) -> impl Iterator<Item = (&str, &ReleaseState)> {
         self.releases.iter().map(|(line, state)| (line.as_str(), state))
     }
 
-    /// Returns this lock with these lines as released: what `serdes versions release` leaves.
+    /// Returns this lock with these lines as released, the result of `serdes versions release`.
     #[must_use]
     pub fn with_releases(mut self, lines: &[LineFormats]) -> Lock {
         for line in lines {
@@ -21,7 +21,7 @@ impl Lock {
         self
     }
 
-    /// Returns the lines whose release is not that of this lock, in their order.
+    /// Returns the lines whose release differs from this lock, in their order.
     pub fn moved_releases(&self, lines: &[LineFormats]) -> Vec<LineRelease> {
         let moved = lines.iter().filter_map(|line| {
             let release = line.release.as_ref()?.release;
@@ -54,7 +54,7 @@ fn broken(line: &str, released: &ReleaseState, found: &ReleaseState) -> Vec<Diff
     if release < previous {
         return vec![Difference::ReleaseGoesBack { line, found: release, released: previous }];
     }
-    // A release that is out allows nothing, so that nothing is of no kind.
+    // A release that was published allows no change, so it has no kind.
     let kind = ReleaseKind::of_step(previous, release).ok();
     let changes = changes(released, found).into_iter();
     changes

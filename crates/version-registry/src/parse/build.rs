@@ -1,4 +1,4 @@
-//! The build script's part: reads, validates, generates, and tells cargo.
+//! The build script's part: parses, validates, generates, and reports to cargo.
 
 use std::{env, fs, io, path::PathBuf, process::ExitCode};
 
@@ -8,7 +8,7 @@ use crate::{Date, StaleRegistry};
 /// The file that `serdes::lines!()` includes.
 const GENERATED: &str = "serdes_lines.rs";
 
-/// The work of a build script with a versions.toml.
+/// The build script of a crate with a versions.toml.
 ///
 /// ```no_run
 /// // build.rs of serdes itself; a downstream crate calls `build("versions.toml")`.
@@ -30,7 +30,7 @@ impl Build {
     }
 
     /// Sets the path of `Line`, `Entry` and the records in the generated code; `::serdes::version`
-    /// by default. For a crate that renames serdes.
+    /// by default. Needed by a crate that renames serdes.
     #[must_use]
     pub fn version_path(mut self, path: impl Into<String>) -> Self {
         self.version_path = path.into();
@@ -54,8 +54,8 @@ impl Build {
         code
     }
 
-    /// Generates into a directory; what to tell cargo, of a build that goes on or of one that
-    /// fails.
+    /// Generates into a directory; returns the lines to print for cargo, of a successful or a
+    /// failed build.
     fn outcome(&self, directory: Option<PathBuf>, today: Date) -> Result<Vec<String>, Vec<String>> {
         match self.generate(directory) {
             Ok(declarations) => {
@@ -79,11 +79,11 @@ impl Build {
     }
 }
 
-/// The day of a build that is to come out the same whenever it is run, in seconds since 1970
+/// The variable with the day of a reproducible build, in seconds since 1970
 /// (reproducible-builds.org); its value only decides about a warning.
 const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
 
-/// Returns the day of the build: `epoch` where it is set and a number of seconds, else today.
+/// Returns the day of the build: `epoch` if it is set and a number of seconds, else today.
 fn today(epoch: Option<&str>) -> Date {
     let seconds = epoch.and_then(|text| text.trim().parse().ok());
     seconds.and_then(Date::from_unix_seconds).unwrap_or_else(Date::today)
@@ -99,8 +99,8 @@ enum BuildError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Reads `file` (relative to the package), fails the build on a broken rule, and generates what
-/// `serdes::lines!()` includes. The whole build script of a downstream crate.
+/// Parses `file` (relative to the package), fails the build on a broken rule, and generates the
+/// file that `serdes::lines!()` includes. This is the whole build script of a downstream crate.
 pub fn build(file: impl Into<PathBuf>) -> ExitCode {
     Build::new(file).run()
 }

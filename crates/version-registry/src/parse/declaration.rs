@@ -4,7 +4,7 @@ use crate::{
     Date, Dated, ReleaseNumber, Selected, Standing, newest_of_age, select, select::standings,
 };
 
-/// A whole versions.toml that keeps every rule.
+/// A whole versions.toml that meets every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Declarations {
@@ -19,7 +19,7 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// Returns the line of this name.
+    /// Returns the named line.
     pub fn line(&self, name: &str) -> Option<&LineDeclaration> {
         self.lines.iter().find(|line| line.name == name)
     }
@@ -82,8 +82,8 @@ impl LineDeclaration {
         standings(self.dated(), self.minimum, self.window_days, day)
     }
 
-    /// Returns the last number that uses a format as the entry at `at` brought it: the one before
-    /// the next entry that changes it. Withdrawn entries change nothing.
+    /// Returns the last number that uses a format as introduced by the entry at index `at`: the one
+    /// before the next entry that changes it. Withdrawn entries change nothing.
     pub(crate) fn last_use(&self, at: usize, format: &str) -> Option<i32> {
         let leaves = |entry: &&EntryDeclaration| {
             entry.withdrawn || !entry.formats.iter().any(|changed| changed == format)

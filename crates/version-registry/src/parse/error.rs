@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::Date;
 
-/// One broken rule: where, and which.
+/// One broken rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegistryError {
-    /// The file as it was named.
+    /// The name of the file, as given.
     pub file: String,
     /// The row in the file, counted from 1; 0 if the file could not be read.
     pub row: usize,
@@ -73,21 +73,21 @@ pub enum Defect {
     /// The file is not TOML.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("the key `{key}` is missing; add it")]
     MissingKey {
         /// The key.
         key: &'static str,
     },
-    /// A key that means nothing here.
+    /// A key is unknown here.
     #[error("the key `{key}` is unknown here; known are {}", known.join(", "))]
     UnknownKey {
         /// The key found.
         key: String,
-        /// The keys that mean something here.
+        /// The known keys.
         known: &'static [&'static str],
     },
-    /// A value of another type.
+    /// A value has the wrong type.
     #[error("`{key}` is {found}; it must be {expected}")]
     WrongType {
         /// The key.
@@ -97,13 +97,13 @@ pub enum Defect {
         /// The expected type.
         expected: &'static str,
     },
-    /// A text that must say something is empty.
+    /// A required text is empty.
     #[error("`{key}` is empty; say something")]
     Empty {
         /// The key.
         key: &'static str,
     },
-    /// A name that cannot be a name.
+    /// A name has an invalid form.
     #[error("`{key}` is {found:?}; it must be {expected}")]
     BadName {
         /// The key.
@@ -113,7 +113,7 @@ pub enum Defect {
         /// The form of such names.
         expected: &'static str,
     },
-    /// Two things of the same kind with one name.
+    /// Two items of the same kind have the same name.
     #[error("`{key}` {found:?} is used twice; names are unique")]
     Duplicate {
         /// The key.
@@ -121,7 +121,7 @@ pub enum Defect {
         /// The name found.
         found: String,
     },
-    /// A number outside of what the wire carries.
+    /// A number is outside the range that the wire format carries.
     #[error("`{key}` is {found}; it must lie in {expected}")]
     OutOfRange {
         /// The key.
@@ -131,10 +131,10 @@ pub enum Defect {
         /// The range.
         expected: &'static str,
     },
-    /// A line without versions.
+    /// A line has no versions.
     #[error("there is no entry; add `[[line.entry]]`")]
     NoEntries,
-    /// Numbers that do not rise.
+    /// Numbers are not in ascending order.
     #[error("the number {found} follows {previous}; numbers only go up, add entries at the end")]
     NumberGoesBackwards {
         /// The number found.
@@ -142,7 +142,7 @@ pub enum Defect {
         /// The number before it.
         previous: i32,
     },
-    /// Days that go back.
+    /// Days go back.
     #[error("introduced on {found}, but the entry before it on {previous}; days never go back")]
     DateGoesBackwards {
         /// The day found.
@@ -150,7 +150,7 @@ pub enum Defect {
         /// The day of the entry before.
         previous: Date,
     },
-    /// A day that has not come yet.
+    /// A day is after the day of the registry.
     #[error("the day {found} is after as_of = {as_of}; move as_of forward or correct the day")]
     DateAfterAsOf {
         /// The day found.
@@ -166,13 +166,13 @@ pub enum Defect {
         /// The day that the number stands for.
         expected: Date,
     },
-    /// The minimum names no version.
+    /// The minimum is not the number of an entry.
     #[error("the minimum {minimum} is not the number of an entry; name one of the entries")]
     MinimumIsNotAnEntry {
         /// The minimum.
         minimum: i32,
     },
-    /// The minimum was taken back.
+    /// The minimum was withdrawn.
     #[error("the minimum {minimum} is withdrawn; name an entry that is in use")]
     MinimumIsWithdrawn {
         /// The minimum.
@@ -194,7 +194,7 @@ pub enum Defect {
         /// The line's window in days.
         window_days: i64,
     },
-    /// A format is said to be removed that did not change with the entry.
+    /// A format is listed as removed that did not change with the entry.
     #[error("`removed` names {format:?}, which is not among the formats of this entry")]
     RemovedIsNotAFormat {
         /// The format.
@@ -228,7 +228,7 @@ pub enum Defect {
         /// The minimum.
         minimum: i32,
     },
-    /// A minimum refuses a format whose code is still said to be there.
+    /// The minimum excludes a format whose code is not listed as removed.
     #[error(
         "the format {format} is read up to number {last}, which is below the minimum {minimum}: nothing \
          can use it any more; name it in `removed` of this entry and delete its code, or lower the minimum"
@@ -241,7 +241,7 @@ pub enum Defect {
         /// The minimum.
         minimum: i32,
     },
-    /// A consumer is banned that the line does not know.
+    /// A banned consumer is not an entry of the line.
     #[error("{key} names {found}, which is not the number of an entry")]
     BadConsumerIsNotAnEntry {
         /// The key.
@@ -249,7 +249,7 @@ pub enum Defect {
         /// The number found.
         found: i32,
     },
-    /// A build would refuse what it writes itself.
+    /// A build would refuse its own data.
     #[error(
         "{key} names {current}, the current number: a build would refuse what it writes itself; add an \
          entry for the build that is mended, or take the current number back (`withdrawn`)"
@@ -260,7 +260,7 @@ pub enum Defect {
         /// The current number.
         current: i32,
     },
-    /// A build would refuse every producer, its own data included.
+    /// A build would refuse every producer, including its own data.
     #[error(
         "min_producer {min_producer} is above the current number {current}: a build would refuse what it \
          writes itself; add an entry of that number first, or lower min_producer"
@@ -271,13 +271,13 @@ pub enum Defect {
         /// The current number.
         current: i32,
     },
-    /// A type is said to record another number that gets no format with the entry.
+    /// `recorded_as` names a type that gets no format with the entry.
     #[error("`recorded_as` names {format:?}, which is not among the formats of this entry")]
     RecordedAsIsNotAFormat {
         /// The type.
         format: String,
     },
-    /// A recorded number that no earlier entry has.
+    /// A recorded number is not the number of an earlier entry.
     #[error(
         "`recorded_as` says that {format} records {recorded}; that must be the number of an entry \
          before {number}"
@@ -290,7 +290,7 @@ pub enum Defect {
         /// The number of the entry.
         number: i32,
     },
-    /// A type is said to read the number in its format before, but has none, or a new one.
+    /// `also_read` names a type that has no earlier format, or gets a new one.
     #[error(
         "`also_read` names {format:?}, which has no format before this entry, or a new one with it"
     )]
@@ -298,7 +298,7 @@ pub enum Defect {
         /// The type.
         format: String,
     },
-    /// A feature of a type that does not exist yet.
+    /// A feature belongs to a type that does not exist yet.
     #[error("`features` names {format:?}, which no entry up to this one names under `formats`")]
     FeatureOfUnknownFormat {
         /// The type.
@@ -329,7 +329,7 @@ pub enum Defect {
         /// The number of an earlier entry.
         previous: i32,
     },
-    /// Data that its own producer could not read.
+    /// The producer could not read its own data.
     #[error("min_consumer {min_consumer} is above the entry's own number {number}")]
     MinConsumerAboveNumber {
         /// The oldest consumer named.
@@ -337,12 +337,12 @@ pub enum Defect {
         /// The number of the entry.
         number: i32,
     },
-    /// Releases that do not rise.
+    /// Releases are not in ascending order.
     #[error("the release {found} follows {previous}; releases only go up")]
     ReleaseGoesBackwards {
         /// The release found.
         found: String,
-        /// The one before it.
+        /// The release before it.
         previous: String,
     },
     /// A release has a number in a line that does not exist.
@@ -351,7 +351,7 @@ pub enum Defect {
         /// The name found.
         line: String,
     },
-    /// A release has a number that its line does not know.
+    /// A release has a number that is not an entry of its line.
     #[error("{number} is not the number of an entry of the line {line}")]
     ReleaseNumberIsNotAnEntry {
         /// The line.

@@ -1,4 +1,4 @@
-//! The formats of each type of a line, put together from the entries that name it.
+//! The formats of each type of a line, collected from the entries that name it.
 
 use super::{
     declaration::{EntryDeclaration, LineDeclaration},
@@ -6,23 +6,24 @@ use super::{
     table::Walk,
 };
 
-/// The formats of one type, put together from the entries of its line.
+/// The formats of one type, collected from the entries of its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeDeclaration {
     /// The name in `formats`.
     pub name: String,
-    /// Requests that are granted another format than those before them, ascending, each with the
-    /// number that data records.
+    /// The requests from which another format is granted, ascending, each with the number that data
+    /// records.
     pub granted: Vec<(i32, i32)>,
     /// The recorded numbers that are read, ascending.
     pub read: Vec<i32>,
-    /// The features without a format of their own: name, and the first request that is granted it.
+    /// The features without a format of their own: name, and the first request that is granted
+    /// each.
     pub features: Vec<(String, i32)>,
 }
 
 impl LineDeclaration {
-    /// Returns the types that the entries name under `formats`, in the order in which they appear.
+    /// Returns the types that the entries name under `formats`, in order of their first occurrence.
     pub fn types(&self) -> Vec<TypeDeclaration> {
         let mut types: Vec<TypeDeclaration> = Vec::new();
         for entry in &self.entries {
@@ -59,14 +60,14 @@ impl LineDeclaration {
 }
 
 impl EntryDeclaration {
-    /// Returns the number that data of this entry's format of the type records.
+    /// Returns the number that data of this type records in the format of this entry.
     fn recorded(&self, name: &str) -> i32 {
         let other = self.recorded_as.iter().find(|(of, _)| of == name);
         other.map_or(self.number, |(_, number)| *number)
     }
 }
 
-/// Reports what the entries of a line say of types that they do not have.
+/// Reports types in the entries of a line that do not exist.
 pub(super) fn check(walk: &mut Walk<'_>, line: &LineDeclaration, places: &[usize]) {
     for (at, (entry, place)) in line.entries.iter().zip(places).enumerate() {
         walk.enter_entry(Some(format!("entry {}", entry.number)));
@@ -96,8 +97,8 @@ pub(super) fn check(walk: &mut Walk<'_>, line: &LineDeclaration, places: &[usize
     walk.enter_entry(None);
 }
 
-/// Reports embedded versions that cannot be: of a line of the file that has no such entry, of the
-/// line itself, going back.
+/// Reports invalid embedded versions: of a line of the file that has no such entry, of the line
+/// itself, or going back.
 pub(super) fn check_embedded(
     walk: &mut Walk<'_>,
     line: &LineDeclaration,

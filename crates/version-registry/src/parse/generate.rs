@@ -1,4 +1,4 @@
-//! Rust source from declarations.
+//! Generates Rust source from declarations.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{Date, FOUR_WEEKS};
 
-/// Returns Rust source that declares a type for each line with a `type`, and `REGISTRY` with
-/// everything.
+/// Returns Rust source that declares a type for each line with a `type`, and `REGISTRY` with the
+/// whole file.
 ///
 /// `version_path` is the path of the module that has `Line`, `Entry` and the records:
-/// `::serdes::version` outside of serdes itself.
+/// `::serdes::version` outside serdes itself.
 pub fn generate(declarations: &Declarations, version_path: &str) -> String {
     let mut source = Source { text: String::new(), path: version_path };
     source.text.push_str("// Generated from versions.toml by serdes-version-registry.\n");
@@ -69,7 +69,7 @@ impl Source<'_> {
         self.row(format_args!("}}"));
     }
 
-    /// The formats of each type, put together from the entries.
+    /// Appends the formats of each type, collected from the entries.
     fn types(&mut self, line: &LineDeclaration) {
         let path = self.path;
         self.row(format_args!("    const TYPES: &'static [{path}::TypeFormats] = &["));
@@ -193,7 +193,7 @@ impl Source<'_> {
         self.row(format_args!("    ]),"));
     }
 
-    /// Returns a constant expression; a day that does not exist cannot be declared.
+    /// Returns a constant expression for a day; a nonexistent day cannot be declared.
     fn date(&self, date: Date) -> String {
         let (year, month, day) = date.to_ymd();
         format!("{}::Date::from_ymd({year}, {month}, {day}).unwrap()", self.path)

@@ -1,6 +1,6 @@
-//! The places of declarations in the file.
+//! The positions of declarations in the file.
 
-/// Byte offsets of what was declared, in the same order.
+/// The byte offsets of declarations, in the same order.
 #[derive(Default)]
 pub(super) struct Positions {
     /// Each line, with each of its entries.

@@ -1,4 +1,4 @@
-//! The rules that rest on more than one value.
+//! The rules that involve more than one value.
 
 use super::{
     declaration::{Declarations, LayoutFamilyDeclaration, LineDeclaration, ProductDeclaration},
@@ -143,10 +143,10 @@ fn check_bounds(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place:
 
 fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, places: &[usize]) {
     let (minimum, window_days) = (line.minimum, line.window_days);
-    // Here the minimum must not hide an old selection: what counts is the age alone.
+    // The minimum must not hide an old selection here: only the age counts.
     let dated = line.entries.iter().map(|entry| entry.dated());
     let week_4_old = newest_of_age(dated, i32::MIN, as_of, window_days);
-    // A minimum that is no entry is a defect of its own.
+    // A minimum that is not an entry is a defect of its own.
     let bounds = line.entries.iter().any(|entry| entry.number == minimum);
     for (at, (entry, place)) in line.entries.iter().zip(places).enumerate() {
         walk.enter_entry(Some(format!("entry {}", entry.number)));
@@ -159,7 +159,7 @@ fn check_removed(walk: &mut Walk<'_>, line: &LineDeclaration, as_of: Date, place
                 continue;
             }
             if !removed {
-                // No type writes the formats of a number that was taken back.
+                // No type writes the formats of a withdrawn number.
                 if bounds && last < minimum && !entry.withdrawn {
                     walk.report(*place, Defect::KeptBelowMinimum { format, last, minimum });
                 }

@@ -1,4 +1,4 @@
-//! Typed access to TOML tables, collecting every defect with its row.
+//! Typed access to TOML tables, which collects every defect with its row.
 
 use toml::{
     Spanned,
@@ -8,7 +8,7 @@ use toml::{
 use super::error::{Defect, RegistryError};
 use crate::{Date, ReleaseNumber};
 
-/// The place in the registry, and the defects found so far.
+/// The position in the registry, and the defects found so far.
 pub(super) struct Walk<'t> {
     file: &'t str,
     text: &'t str,
@@ -24,13 +24,13 @@ impl<'t> Walk<'t> {
         Self { file, text, line: None, entry: None, errors: Vec::new() }
     }
 
-    /// Names the line that the following defects belong to.
+    /// Sets the line that the following defects belong to.
     pub(super) fn enter_line(&mut self, line: Option<String>) {
         self.line = line;
         self.entry = None;
     }
 
-    /// Names the entry that the following defects belong to.
+    /// Sets the entry that the following defects belong to.
     pub(super) fn enter_entry(&mut self, entry: Option<String>) {
         self.entry = entry;
     }
@@ -270,7 +270,7 @@ impl<'t> Walk<'t> {
         numbers
     }
 
-    /// Returns the same; none if the key is missing.
+    /// Like [`number_table`](Self::number_table); returns none if the key is missing.
     pub(super) fn optional_number_table(
         &mut self,
         table: &Table<'t>,

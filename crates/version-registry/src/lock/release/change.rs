@@ -9,21 +9,21 @@ use crate::ReleaseKind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReleaseChange {
-    /// The minimum is another one.
+    /// The minimum has changed.
     Minimum {
         /// The minimum of the release.
         released: i32,
-        /// The present one.
+        /// The present minimum.
         found: i32,
     },
-    /// The oldest accepted producer is another one.
+    /// The oldest accepted producer has changed.
     MinProducer {
-        /// The one of the release.
+        /// The oldest accepted producer of the release.
         released: i32,
         /// The present one.
         found: i32,
     },
-    /// The code of a format is gone.
+    /// The code of a format was removed.
     FormatRemoved {
         /// The number of its entry.
         number: i32,
@@ -35,20 +35,20 @@ pub enum ReleaseChange {
         /// The number.
         number: i32,
     },
-    /// A number was taken back, or is in use again.
+    /// A number was withdrawn, or is in use again.
     Withdrawn {
         /// The number.
         number: i32,
-        /// Set if it was taken back.
+        /// True if it was withdrawn.
         withdrawn: bool,
     },
-    /// The oldest consumer of a number's data is another one.
+    /// The oldest consumer of a number's data has changed.
     MinConsumer {
         /// The number.
         number: i32,
         /// The oldest consumer in the release.
         released: i32,
-        /// The present one.
+        /// The present oldest consumer.
         found: i32,
     },
     /// A consumer is banned.
@@ -57,7 +57,7 @@ pub enum ReleaseChange {
         consumer: i32,
         /// The content of the data that it must not read; empty for all data.
         content: String,
-        /// Set if it is a consumer of the same MAJOR.MINOR.
+        /// True if the consumer is of the same MAJOR.MINOR.
         of_this_minor: bool,
     },
     /// A ban was lifted.
@@ -67,7 +67,7 @@ pub enum ReleaseChange {
         /// The content of the data that it must not read; empty for all data.
         content: String,
     },
-    /// A number of the release is gone.
+    /// A number of the release no longer exists.
     EntryGone {
         /// The number.
         number: i32,
@@ -79,7 +79,8 @@ pub enum ReleaseChange {
         /// The newest number of the release.
         newest: i32,
     },
-    /// A number of the release has another day, other formats or other versions inside.
+    /// A number of the release has a different day, different formats or different embedded
+    /// versions.
     EntryChanged {
         /// The number.
         number: i32,
@@ -87,13 +88,13 @@ pub enum ReleaseChange {
         key: &'static str,
         /// Its value in the release.
         released: String,
-        /// The present one.
+        /// The present value.
         found: String,
     },
 }
 
 impl ReleaseChange {
-    /// Returns the least kind of release that may make the change; `None` if no release may.
+    /// Returns the smallest kind of release that may make the change; `None` if no release may.
     pub fn needs(&self) -> Option<ReleaseKind> {
         match self {
             Self::EntryGone { .. } | Self::EntryInserted { .. } | Self::EntryChanged { .. } => None,
@@ -190,7 +191,7 @@ pub(in crate::lock) fn changes(
     changes
 }
 
-/// The changes of an entry that is in both states.
+/// Returns the changes of an entry that is in both states.
 fn entry_changes(
     number: i32,
     released: &ReleasedEntry,
@@ -227,7 +228,7 @@ fn entry_changes(
     }
 }
 
-/// Returns the bans that came and went.
+/// Returns the bans that were added and lifted.
 fn ban_changes(released: &ReleaseState, found: &ReleaseState) -> Vec<ReleaseChange> {
     let new = found.bans.difference(&released.bans).map(|(consumer, content)| ReleaseChange::Ban {
         consumer: *consumer,
@@ -240,8 +241,8 @@ fn ban_changes(released: &ReleaseState, found: &ReleaseState) -> Vec<ReleaseChan
     new.chain(lifted).collect()
 }
 
-/// The numbers that came. One that comes with a ban and brings no format is part of the ban: banned
-/// consumers are told by a new number of the producer.
+/// Returns the numbers that were added. A number that is added with a ban and has no format is part
+/// of the ban: a new number of the producer announces banned consumers.
 fn new_entries(
     released: &ReleaseState,
     found: &ReleaseState,

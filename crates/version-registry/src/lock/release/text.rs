@@ -40,7 +40,7 @@ impl ReleaseState {
         }
     }
 
-    /// Parses the fields of a `release` row behind the name of its line. The entries have rows of
+    /// Parses the fields of a `release` row after the name of its line. The entries have rows of
     /// their own.
     fn parse(fields: &[&str]) -> Option<Self> {
         let [release, minor_from, minimum, min_producer, bans @ ..] = fields else { return None };
@@ -60,7 +60,7 @@ impl ReleaseState {
 }
 
 impl ReleasedEntry {
-    /// Parses the fields of a `released` row behind the name of its line: the number and the entry.
+    /// Parses the fields of a `released` row after the name of its line: the number and the entry.
     fn parse(fields: &[&str]) -> Option<(i32, Self)> {
         let [number, introduced, min_consumer, used, formats_and_embeds @ ..] = fields else {
             return None;
@@ -94,7 +94,7 @@ impl ReleasedEntry {
 /// kind.
 ///
 /// # Errors
-/// A message for a row that cannot be parsed, that comes twice, or that has no `release` row above
+/// A message for a row that cannot be parsed, that occurs twice, or that has no `release` row above
 /// it.
 pub(in crate::lock) fn parse_row(
     row: &str,
