@@ -1,9 +1,9 @@
 //! Blocks of memory from the system, kept for reuse.
 //!
-//! The first touch of a fresh page costs far more than the copy into it: the system has to find and
-//! clear it. So large blocks ask for huge pages, and a large block that was freed waits for the
-//! next request of its size class. What waits never makes the process hold more than it once had in
-//! use, and never more than a limit.
+//! The first access to a fresh page costs far more than the copy into it: the system has to find
+//! and clear the page. So large blocks request huge pages, and a freed large block is kept for the
+//! next request of its size class. Kept blocks never make the process hold more memory than its
+//! earlier peak, and never exceed a limit.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -11,40 +11,40 @@ use std::{
     ptr::NonNull,
 };
 
-/// Alignment of every block, in bytes: that of the widest vector types, and of what TensorFlow's
-/// kernels assume, with room to spare.
+/// The alignment of every block, in bytes: enough for the widest vector types, and for the
+/// assumptions of TensorFlow's kernels.
 const ALIGNMENT: usize = 256;
-/// Blocks from this size on are whole pages and wait for reuse; below it, the system's allocator
-/// reuses memory well by itself.
+/// Blocks of at least this size are whole pages and are kept for reuse; for smaller ones, the
+/// system's allocator reuses memory well.
 const LARGE: usize = 128 << 10;
-/// A page.
+/// The size of a page.
 const PAGE: usize = 4 << 10;
-/// A huge page.
+/// The size of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block: its address and what it was allocated with.
+/// A block: its address and its layout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: a block is an address and two numbers; who may touch the memory is up to its owner.
+// SAFETY: a block is an address and two numbers; its owner decides who may access the memory.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Returns the bytes that it has, at least what was asked for.
+    /// Returns the size in bytes, at least the requested one.
     pub(crate) fn size(&self) -> usize {
         self.layout.size()
     }
 }
 
-/// Blocks in use are only counted here; free ones wait.
+/// A store of free blocks; blocks in use are only counted.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     /// Free blocks by size.
@@ -56,23 +56,23 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Creates an empty store that keeps at most that many bytes waiting.
+    /// Creates an empty store that keeps at most `most_free_bytes` bytes of free blocks.
     pub(crate) fn new(most_free_bytes: usize) -> Self {
         Self { free: BTreeMap::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0, most_free_bytes }
     }
 
-    /// Bytes held from the system, in use or waiting.
+    /// Returns the number of bytes held from the system, in use or free.
     pub(crate) fn held_bytes(&self) -> usize {
         self.used_bytes + self.free_bytes
     }
 
-    /// Returns the largest waiting block, in bytes.
+    /// Returns the size of the largest free block, in bytes.
     pub(crate) fn largest_free(&self) -> usize {
         self.free.last_key_value().map_or(0, |(size, _)| *size)
     }
 
     /// Returns a block of at least `size` bytes, aligned to `alignment` (a power of two). `None` if
-    /// the system has none. Its bytes are whatever they were before.
+    /// the system has none. Its content is unspecified.
     pub(crate) fn take(&mut self, size: usize, alignment: usize) -> Option<Block> {
         let layout = class(size, alignment)?;
         let waiting = self.free.get_mut(&layout.size()).and_then(|blocks| {
@@ -86,8 +86,8 @@ impl Blocks {
             self.free_bytes -= layout.size();
             block
         } else {
-            // Fresh memory must not come on top of what waits if both together are more than there
-            // ever was.
+            // Fresh memory must not be added to free blocks if both together exceed the earlier
+            // peak.
             while self.free_bytes > 0 && self.held_bytes() + layout.size() > self.peak_bytes {
                 self.release_one();
             }
@@ -98,10 +98,10 @@ impl Blocks {
         Some(block)
     }
 
-    /// Takes a block back.
+    /// Returns a block to the store.
     ///
     /// # Safety
-    /// It comes from [`Blocks::take`] of this store, was not put back before, and its memory is no
+    /// It comes from [`Blocks::take`] of this store, was not returned before, and its memory is no
     /// longer used.
     pub(crate) unsafe fn put(&mut self, block: Block) {
         self.used_bytes -= block.size();
@@ -117,12 +117,12 @@ impl Blocks {
         self.free.entry(block.size()).or_default().push(block);
     }
 
-    /// Gives the largest waiting block back to the system.
+    /// Returns the largest free block to the system.
     fn release_one(&mut self) {
         let Some(mut entry) = self.free.last_entry() else { return };
         if let Some(block) = entry.get_mut().pop() {
             self.free_bytes -= block.size();
-            // SAFETY: waiting blocks are not in use, and this one is taken off the list.
+            // SAFETY: free blocks are not in use, and this one is removed from the list.
             unsafe { release(block) };
         }
         if entry.get().is_empty() {
@@ -140,8 +140,8 @@ impl Drop for Blocks {
 }
 
 /// Returns the size and alignment of the block for a request. Sizes of large blocks have four bits
-/// of precision, so that blocks of about one size stand in for each other; the surplus is never
-/// touched, and so costs addresses only.
+/// of precision, so that blocks of similar size are interchangeable; the excess is never accessed,
+/// so it costs only addresses.
 fn class(size: usize, alignment: usize) -> Option<Layout> {
     let size = size.max(1);
     if size < LARGE {
@@ -171,7 +171,7 @@ unsafe fn release(block: Block) {
     unsafe { dealloc(block.start.as_ptr(), block.layout) };
 }
 
-/// Asks for huge pages where whole ones fit.
+/// Requests huge pages for the part of the block that fits whole ones.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise_huge_pages(start: NonNull<u8>, size: usize) {
     let whole = size / HUGE_PAGE * HUGE_PAGE;

@@ -1,4 +1,4 @@
-//! A device over host memory: its addresses are addresses of the process.
+//! A device over host memory, whose addresses are addresses of the process.
 
 use std::{
     ffi::c_void,
@@ -13,10 +13,10 @@ use serdes_plugin::{
 
 use crate::pool::Pool;
 
-/// Kind of the hardware, for the description of the devices.
+/// The kind of the hardware, for the description of the devices.
 pub const DEVICE_KIND: &str = "cpu";
 
-/// Bytes of pattern that are written one by one before they are copied on.
+/// The number of bytes of a pattern that are written one by one before they are copied.
 const PATTERN_BYTES: usize = 1 << 10;
 
 /// A device over host memory.
@@ -30,13 +30,13 @@ impl HostDevice {
     }
 }
 
-/// Returns the size of memory that is in the process, and so is no larger than its address space.
+/// Returns the size of memory in the process, which fits its address space.
 fn length(memory: &DeviceMemory) -> Result<usize> {
     usize::try_from(memory.size())
         .map_err(|_| Status::invalid_argument("more bytes than an address space has"))
 }
 
-/// Both sides of an operation have the same size.
+/// Fails unless both sides of an operation have the same size.
 fn same(left: usize, right: usize) -> Result<usize> {
     if left == right {
         Ok(left)

@@ -1,14 +1,14 @@
 //! The reference StreamExecutor plug-in: devices whose memory is host memory.
 //!
-//! It exists so that everything that works on devices runs everywhere, and so that a host of the C
-//! API has one plug-in whose every function is there and right. Its streams run on threads of their
-//! own, so what is asynchronous on hardware is asynchronous here.
+//! It exists so that code for devices runs everywhere, and so that a host of the C API has one
+//! plug-in with every function implemented correctly. Its streams run on their own threads, so
+//! operations that are asynchronous on hardware are asynchronous here.
 //!
 //! The crate exports no symbol. A shared library makes a plug-in of it with
 //! `serdes_plugin::export!`; a program that embeds it calls [`init_plugin`] with its own status
-//! functions, and goes through the same table of C functions.
+//! functions, and uses the same table of C functions.
 //!
-//! This crate must never know who its host is.
+//! This crate does not depend on its host.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -45,7 +45,7 @@ pub use machine::available_memory;
 pub use options::{ENVIRONMENT_VARIABLE, OptionError, Options};
 use pool::{Ledger, Pool};
 
-/// The name of the platform when a shared library registers it, and the type of its devices always.
+/// The name of the platform when a shared library registers it, and always the type of its devices.
 pub const NAME: &str = "SERDES_HOST";
 /// The name of the platform when it is embedded, so that a process can have both.
 pub const EMBEDDED_NAME: &str = "SERDES_HOST_EMBEDDED";
@@ -55,16 +55,16 @@ pub struct HostMemory {
     name: &'static str,
     options: Options,
     counters: Arc<Counters>,
-    /// A device's memory outlives its handles, like that of hardware.
+    /// The memory of each device, which outlives its handles, like that of hardware.
     pools: Vec<Arc<Pool>>,
 }
 
 impl HostMemory {
-    /// Creates a platform of that name (see [`NAME`]).
+    /// Creates a platform with this name (see [`NAME`]).
     #[must_use]
     pub fn new(name: &'static str, options: Options) -> Self {
-        // Devices that were not told how much memory they have, and the pinned memory of all, share
-        // what the machine has left.
+        // Devices without a configured size, and the pinned memory of all devices, share the memory
+        // that the machine has left.
         let machine = Arc::new(Ledger::of_machine());
         let pools = (0..options.devices)
             .map(|_| Arc::new(Pool::new(options.memory, Arc::clone(&machine))))
@@ -76,14 +76,14 @@ impl HostMemory {
     /// shared library.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they are not understood.
+    /// `INVALID_ARGUMENT` if they are invalid.
     pub fn from_environment() -> Result<Self> {
         let options = Options::from_environment()
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         Ok(Self::new(NAME, options))
     }
 
-    /// Counts of what the host creates and destroys.
+    /// Returns the counters of the objects that the host creates and destroys.
     #[must_use]
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
@@ -122,8 +122,8 @@ impl Platform for HostMemory {
     }
 }
 
-/// Registers the plug-in with a host that embeds it: `SE_InitPlugin` with the host's status
-/// functions, the options, and a place for the counters if the host wants to see them.
+/// Registers the plug-in with a host that embeds it: like `SE_InitPlugin`, with the host's status
+/// functions, the options, and a place for the counters if the host wants to read them.
 ///
 /// # Safety
 /// As for `serdes_plugin::register`: `params` is NULL or valid parameters of the C API, `status` is

@@ -1,19 +1,19 @@
-//! Amount of memory that a process of this machine may still take.
+//! The amount of memory that a process of this machine may still allocate.
 
 use std::path::{Path, PathBuf};
 
-/// Assumed memory in bytes of a machine that does not give its amount.
+/// The assumed memory, in bytes, of a machine that does not report it.
 const UNKNOWN: u64 = 8 << 30;
 
-/// Returns the bytes that the process can still take without being refused or ended for it: what
-/// the machine has available, and no more than what is left of the limits of the process's control
-/// groups (both versions) and of its address space.
+/// Returns the number of bytes that the process can still allocate without being refused or killed:
+/// the available memory of the machine, limited by the rest of the process's control groups (both
+/// versions) and of its address space.
 ///
-/// It is a moment's number, of `/proc` and `/sys`; where they say nothing, it is 8 GiB.
+/// It is a snapshot from `/proc` and `/sys`; without them, it is 8 GiB.
 #[must_use]
 pub fn available_memory() -> u64 {
     if cfg!(miri) {
-        // Miri keeps tests from the machine.
+        // Miri isolates tests from the machine.
         return UNKNOWN;
     }
     let machine = read("/proc/meminfo").and_then(|text| kibibytes(&text, "MemAvailable:"));
@@ -31,8 +31,8 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Remainder of the smallest memory limit of the process's control groups and their parents, in
-/// bytes.
+/// Returns the rest of the smallest memory limit of the process's control groups and their parents,
+/// in bytes.
 fn control_groups() -> Option<u64> {
     let text = read("/proc/self/cgroup")?;
     let left = text.lines().filter_map(group).flat_map(|(root, path, names)| {
@@ -48,8 +48,8 @@ fn control_groups() -> Option<u64> {
 /// The names of the files with a group's limit and use.
 type Names = [&'static str; 2];
 
-/// Returns a line of `/proc/self/cgroup`: the folder of all groups, the group's path there, and the
-/// names of its files.
+/// Parses a line of `/proc/self/cgroup`: returns the folder of all groups, the group's path there,
+/// and the names of its files.
 fn group(line: &str) -> Option<(&'static Path, &Path, Names)> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, Path::new(parts.next()?));
@@ -63,14 +63,14 @@ fn group(line: &str) -> Option<(&'static Path, &Path, Names)> {
 
 fn left_of_group(folder: &Path, [limit, used]: Names) -> Option<u64> {
     let number = |name| read(folder.join(name))?.trim().parse::<u64>().ok();
-    // `max` is no number, and no limit.
+    // `max` is not a number, and means no limit.
     let limit: u64 = number(limit)?;
-    // Files that the system has read can go from memory again; how many is not said here, so they
-    // count as used.
+    // Cached files can be dropped from memory; their amount is not reported here, so they count as
+    // used.
     Some(limit.saturating_sub(number(used)?))
 }
 
-/// Remainder of the limit on the address space, in bytes.
+/// Returns the rest of the limit on the address space, in bytes.
 fn address_space() -> Option<u64> {
     let limits = read("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

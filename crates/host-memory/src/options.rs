@@ -19,11 +19,11 @@ pub struct Options {
     /// `devices=N`: the number of devices; 0 is allowed, as on a machine without the hardware. 1 by
     /// default.
     pub(crate) devices: u32,
-    /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of
-    /// what the machine has left at the start.
+    /// `memory=BYTES`: the memory of each device, in bytes. By default all devices share 7/8 of the
+    /// memory that the machine has left at the start.
     pub(crate) memory: Option<u64>,
-    /// `allocator=custom`: the host hands each allocation on to the plug-in, the default.
-    /// `allocator=bfc`: the host puts its best-fit allocator over it, which grows with demand.
+    /// `allocator=custom`: the host passes each allocation to the plug-in, the default.
+    /// `allocator=bfc`: the host uses its best-fit allocator over it, which grows on demand.
     pub(crate) allocator: Allocator,
     /// `layout=NAME`: writes the C structs in this layout and ignores the sizes that the host
     /// declares, to test how hosts treat older and newer plug-ins. The structs of the host must be
@@ -37,7 +37,7 @@ impl Default for Options {
     }
 }
 
-/// Error for an option that is unknown, that is given twice, or that has an invalid value.
+/// The error of an option that is unknown, is given twice, or has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
     found: String,

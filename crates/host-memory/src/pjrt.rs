@@ -1,8 +1,7 @@
-//! The host's memory as a PJRT plug-in, for arrays and copies: its devices compile no programs.
+//! Host memory as a PJRT plug-in, for arrays and copies: its devices compile no programs.
 //!
-//! Each device has three memories, as those of a machine with an accelerator: `device`,
-//! `pinned_host` and `unpinned_host`. All of them are memory of the process; the first is of the
-//! device's limit.
+//! Each device has three memories, like an accelerator: `device`, `pinned_host` and
+//! `unpinned_host`. All of them are memory of the process; the device's limit applies to the first.
 
 use std::{
     collections::BTreeMap,
@@ -26,8 +25,8 @@ pub const PLATFORM_NAME: &str = "serdes_host";
 
 /// Devices over host memory, as a PJRT plug-in.
 ///
-/// A client takes the options `devices` (how many there are) and `memory` (bytes of each). What is
-/// not given is as the environment variable `SERDES_HOST_PLUGIN` has it.
+/// A client takes the options `devices` (their number) and `memory` (the bytes of each). Missing
+/// options come from the environment variable `SERDES_HOST_PLUGIN`.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemoryPjrt;
 
@@ -35,7 +34,7 @@ pub struct HostMemoryPjrt;
 #[derive(Debug)]
 pub struct HostClient {
     pools: Vec<Arc<Pool>>,
-    /// Memory of the host that was made known: where it begins, and how many bytes it has.
+    /// Registered host memory: start address, and number of bytes.
     mapped: Mutex<BTreeMap<usize, usize>>,
 }
 
@@ -57,7 +56,7 @@ enum Kind {
     UnpinnedHost,
 }
 
-/// Bytes of a memory.
+/// A buffer in a memory.
 #[derive(Debug)]
 pub struct HostPjrtBuffer {
     pool: Arc<Pool>,
@@ -78,7 +77,7 @@ impl Plugin for HostMemoryPjrt {
     type Client = HostClient;
 
     fn attributes() -> Vec<(String, Value)> {
-        // Some frameworks look for a version of the compiler, though no program is compiled.
+        // Some frameworks query a version of the compiler, although no program is compiled.
         vec![("xla_version".to_owned(), Value::Integer(0))]
     }
 
@@ -127,7 +126,7 @@ impl Client for HostClient {
         Ok(self.pools.iter().map(|pool| HostPjrtDevice(Arc::clone(pool))).collect())
     }
 
-    /// No-op apart from bookkeeping: devices reach all memory of the process.
+    /// Only records the memory: devices can access all memory of the process.
     fn map_host_memory(&self, memory: &HostTarget) -> Result<()> {
         let start = memory.as_ptr().addr();
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +199,7 @@ impl Memory for HostPjrtMemory {
 impl Drop for HostPjrtBuffer {
     fn drop(&mut self) {
         let address = self.start.addr().get();
-        // SAFETY: the buffer goes, and with it the last that uses the memory.
+        // SAFETY: the buffer is being dropped, and is the last user of the memory.
         unsafe {
             match self.kind {
                 Kind::Device => self.pool.deallocate(address),
@@ -211,12 +210,12 @@ impl Drop for HostPjrtBuffer {
 }
 
 impl HostPjrtBuffer {
-    /// Address of `length` bytes from `offset` on.
+    /// Returns the address of `length` bytes at `offset`.
     fn part(&self, offset: u64, length: usize) -> Result<*mut u8> {
         let start = usize::try_from(offset).ok();
         let end = start.and_then(|start| start.checked_add(length));
         match start.filter(|_| end.is_some_and(|end| end <= self.size)) {
-            // SAFETY: the offset lies inside of the buffer, which is one allocation.
+            // SAFETY: the offset is inside the buffer, which is one allocation.
             Some(start) => Ok(unsafe { self.start.as_ptr().cast::<u8>().add(start) }),
             None => Err(Status::invalid_argument(format!(
                 "{length} bytes at {offset} of a buffer of {} bytes",
@@ -254,8 +253,8 @@ impl Buffer for HostPjrtBuffer {
                 source.size, self.size
             )));
         }
-        // In the order of their addresses: two buffers that are copied to each other at once would
-        // wait for each other.
+        // Locks in the order of addresses: otherwise two buffers that are copied to each other at
+        // once would wait for each other.
         let is_first = ptr::from_ref(self) < ptr::from_ref(source);
         let own = || self.bytes.write().unwrap_or_else(PoisonError::into_inner);
         let other = || source.bytes.read().unwrap_or_else(PoisonError::into_inner);

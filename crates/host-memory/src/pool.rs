@@ -1,4 +1,4 @@
-//! The memory of one device: what is allocated, how much may be, and statistics.
+//! The memory of one device: its allocations, its limit, and statistics.
 
 use std::{
     collections::HashMap,
@@ -17,11 +17,11 @@ use crate::{
     machine::available_memory,
 };
 
-/// Most bytes of freed device memory that wait for reuse.
+/// The maximum number of bytes of freed device memory that are kept for reuse.
 const MOST_FREE_DEVICE_BYTES: usize = 256 << 20;
-/// Most bytes of freed host memory that wait for reuse.
+/// The maximum number of bytes of freed host memory that are kept for reuse.
 const MOST_FREE_HOST_BYTES: usize = 64 << 20;
-/// Bytes that several arenas take from.
+/// A number of bytes that several arenas share.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     total: u64,
@@ -33,13 +33,14 @@ impl Ledger {
         Self { total, used: AtomicU64::new(0) }
     }
 
-    /// Free memory of the machine, without an eighth that the program itself may need.
+    /// Creates a ledger of the machine's free memory, without an eighth that the program itself may
+    /// need.
     pub(crate) fn of_machine() -> Self {
         let available = available_memory();
         Self::new(available - available / 8)
     }
 
-    /// Takes `bytes` bytes if they are left; false if they are not.
+    /// Takes `bytes` bytes if they are left; returns false if they are not.
     fn take(&self, bytes: u64) -> bool {
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| *used <= self.total)
@@ -84,7 +85,7 @@ impl Arena {
         }
     }
 
-    /// Returns the memory of `size` bytes, unless that is more than what is left.
+    /// Allocates `size` bytes, unless that exceeds the rest of the limit.
     fn allocate(&mut self, size: u64, alignment: u64) -> Option<NonNull<c_void>> {
         let in_use = self.stats.bytes_in_use.checked_add(size)?;
         let (bytes, alignment) = (usize::try_from(size).ok()?, usize::try_from(alignment).ok()?);
@@ -107,7 +108,7 @@ impl Arena {
         Some(start.cast())
     }
 
-    /// Frees memory that is in use; an address at which no block begins is left alone.
+    /// Frees memory in use; an address at which no block begins is ignored.
     ///
     /// # Safety
     /// The memory is no longer used.
@@ -126,9 +127,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         for (_, (block, size)) in self.live.drain() {
             self.ledger.give_back(size);
-            // SAFETY: the block was in `live`, so it is from `blocks` and not put back. The pool
-            // goes with the last handle of its device and platform, after which a host uses none of
-            // its memory.
+            // SAFETY: the block was in `live`, so it is from `blocks` and not returned. The pool is
+            // dropped with the last handle of its device and platform, after which a host uses none
+            // of its memory.
             unsafe { self.blocks.put(block) };
         }
     }
@@ -139,8 +140,8 @@ fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
 }
 
 impl Pool {
-    /// Creates a device with that much memory, in bytes, or as much as the machine has left. Its
-    /// host memory is always the machine's.
+    /// Creates a device with `limit` bytes of memory, or as much as the machine has left. Its host
+    /// memory is always limited by the machine.
     pub(crate) fn new(limit: Option<u64>, machine: Arc<Ledger>) -> Self {
         let own = limit.map_or_else(|| Arc::clone(&machine), |limit| Arc::new(Ledger::new(limit)));
         Self {
@@ -150,7 +151,8 @@ impl Pool {
         }
     }
 
-    /// Device memory (unified memory is the same). `None` if there is not that much left.
+    /// Allocates device memory, which also serves as unified memory. `None` if there is not enough
+    /// left.
     pub(crate) fn allocate(&self, size: u64, alignment: u64) -> Option<NonNull<c_void>> {
         lock(&self.device).allocate(size, alignment)
     }
@@ -164,8 +166,8 @@ impl Pool {
         unsafe { lock(&self.device).deallocate(address) };
     }
 
-    /// Host memory. It is not the device's, so the device's limit does not count; what the machine
-    /// has left does.
+    /// Allocates host memory. It is not the device's, so only the machine's limit applies, not the
+    /// device's.
     pub(crate) fn allocate_host(&self, size: u64) -> Option<NonNull<c_void>> {
         lock(&self.host).allocate(size, 1)
     }

@@ -1,4 +1,4 @@
-//! The ELF file of a shared library, read without loading or running it.
+//! Reads the ELF file of a shared library without loading or running it.
 
 use std::{
     collections::BTreeSet,
@@ -21,13 +21,13 @@ use object::{
 
 use crate::status_functions::serves;
 
-/// A file that cannot be loaded here, whatever is in it.
+/// The error of a file that cannot be loaded here, regardless of its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} cannot be loaded: {reason}")]
 pub struct NotLoadable {
     /// The file.
     pub path: PathBuf,
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     pub reason: String,
 }
 
@@ -40,15 +40,15 @@ pub struct Inspection {
     pub shared: bool,
     /// Symbols that it defines for others, sorted.
     pub exports: Vec<String>,
-    /// True if it exports a variable of the name `SE_InitPlugin`, which cannot be called.
+    /// True if the library exports a variable named `SE_InitPlugin`, which cannot be called.
     pub entry_is_data: bool,
-    /// Symbols that others must define, sorted; weak ones, which may stay undefined, left out.
+    /// Symbols that others must define, sorted, without weak ones, which may stay undefined.
     pub undefined: Vec<String>,
-    /// Names of `undefined` that this host serves: status functions.
+    /// The names in `undefined` that this host provides: status functions.
     pub served: Vec<String>,
-    /// Names of `undefined` that look like TensorFlow's and that this host does not serve.
+    /// The names in `undefined` that look like TensorFlow's and that this host does not provide.
     pub unserved: Vec<String>,
-    /// The libraries that must be loaded with it, in its order.
+    /// The libraries that must be loaded with it, in the file's order.
     pub needed: Vec<String>,
 }
 
@@ -73,8 +73,7 @@ impl Api {
 }
 
 impl Inspection {
-    /// Returns the interface that it is a plug-in of, if any; StreamExecutor where it is one of
-    /// both.
+    /// Returns the plug-in interface of the library, if any; StreamExecutor if it has both.
     #[must_use]
     pub fn api(&self) -> Option<Api> {
         if self.is_plugin() {
@@ -84,28 +83,28 @@ impl Inspection {
         }
     }
 
-    /// Returns true if it exports the function `SE_InitPlugin`.
+    /// Returns true if the library exports the function `SE_InitPlugin`.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
         !self.entry_is_data && self.exports.iter().any(|name| name == ENTRY)
     }
 
-    /// Returns true if it is for the architecture that this program runs on.
+    /// Returns true if the library is for the architecture that this program runs on.
     #[must_use]
     pub fn is_for_this_machine(&self) -> bool {
         self.architecture == std::env::consts::ARCH
     }
 }
 
-/// Reads the file at `path`.
+/// Inspects the file at `path`.
 ///
 /// # Errors
-/// [`NotLoadable`] if it cannot be read, is no ELF file, or is damaged.
+/// [`NotLoadable`] if it cannot be read, is not an ELF file, or is damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, NotLoadable> {
     let path = path.as_ref();
     let refuse = |reason: String| NotLoadable { path: path.to_owned(), reason };
     let unreadable = |error: std::io::Error| refuse(format!("{error}; check the path"));
-    // Looked at before it is opened: opening a pipe waits for a writer.
+    // Checked before opening, because opening a pipe waits for a writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(refuse("it is not a file; give the path of a shared library".to_owned()));
     }
@@ -129,7 +128,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection, NotLoadable> {
     }
 }
 
-/// Returns the format of a file other than ELF, by its first bytes.
+/// Returns the name of a format other than ELF, detected by the first bytes.
 fn foreign_format(head: &[u8]) -> &'static str {
     match head {
         // For one processor in either order of bytes, and for several.
@@ -144,27 +143,27 @@ fn foreign_format(head: &[u8]) -> &'static str {
 /// The function by which a plug-in registers.
 const ENTRY: &str = "SE_InitPlugin";
 
-/// The function by which a plug-in of the PJRT interface hands out its own.
+/// The function through which a PJRT plug-in returns its functions.
 pub const PJRT_ENTRY: &str = "GetPjrtApi";
 
-/// Most bytes that are read of one table. The largest that were seen, in libraries of 600 MB, have
-/// a tenth of it.
+/// The maximum number of bytes that are read of one table. The largest known tables, in libraries
+/// of 600 MB, have a tenth of it.
 const LARGEST_TABLE: u64 = 256 << 20;
 
-/// Limit on the bytes of a library's names, as a multiple of its string table. Names share their
-/// ends, which makes the sum a little larger than the table; where every symbol names nearly the
-/// whole of it, the sum has no practical bound.
+/// Limit on the total length of a library's names, as a multiple of its string table. Names share
+/// suffixes, so the sum is slightly larger than the table; if every symbol names nearly the whole
+/// table, the sum has no practical bound.
 const SHARED_NAMES: u64 = 8;
 
 type ElfResult<T> = Result<T, String>;
 
-/// The segments that the dynamic loader would map. They decide: it never reads sections, and a
-/// library may have none.
+/// The segments that the dynamic loader would map. Only they are used: the loader never reads
+/// sections, and a library may have none.
 struct Image<'data, Elf: FileHeader<Endian = Endianness>> {
     endian: Endianness,
     file: &'data ReadCache<File>,
     segments: &'data [Elf::ProgramHeader],
-    /// Tag and value of each dynamic entry, without the last one.
+    /// The tag and the value of each dynamic entry, without the last one.
     dynamic: Vec<(DynamicTag, u64)>,
 }
 
@@ -214,8 +213,8 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
             .map_err(|()| format!("{what} is not in the file: {size} bytes at offset {offset}"))
     }
 
-    /// Returns the offset in the file of the byte at an address, and number of bytes of its segment
-    /// from there on.
+    /// Returns the file offset of the byte at an address, and the number of bytes from there to the
+    /// end of its segment.
     fn place(&self, address: u64) -> Option<(u64, u64)> {
         self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_LOAD).find_map(
             |segment| {
@@ -257,7 +256,7 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
 
     /// Returns the number of dynamic symbols, which only the hash tables give.
     fn symbol_count(&self, symbols: u64, machine: Machine) -> ElfResult<u64> {
-        // The words of this table are of 8 bytes on these machines, and of 4 on all others.
+        // The words of this table have 8 bytes on these machines, and 4 on all others.
         let has_words = machine != EM_S390 && machine != EM_ALPHA;
         if let Some(address) = self.value(DT_HASH).filter(|_| has_words) {
             let header: &[U32<Endianness>] =
@@ -300,7 +299,7 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
     }
 
     /// Returns the names of the symbol versions that a library defines, such as `GLIBC_2.17`. The
-    /// symbol table has an absolute symbol for each, which is nothing that anybody can call.
+    /// symbol table has an absolute symbol for each, which cannot be called.
     fn defined_versions(&self, names: &mut Names<'data>) -> ElfResult<BTreeSet<&'data [u8]>> {
         let mut found = BTreeSet::new();
         let (Some(address), Some(count)) = (self.value(DT_VERDEF), self.value(DT_VERDEFNUM)) else {
@@ -314,12 +313,11 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> Image<'data, Elf> {
         };
         for _ in 0..count {
             let (definition, _) = from_bytes::<Verdef<Endianness>>(rest).map_err(|()| cut_off())?;
-            // The first record has the name; those behind it name the versions that this one
-            // follows.
+            // The first record has the name; later ones name the versions that this one follows.
             let (record, _) = from_bytes::<Verdaux<Endianness>>(behind(rest, definition.vd_aux)?)
                 .map_err(|()| cut_off())?;
             found.insert(names.at(record.vda_name.get(self.endian).into())?);
-            // The last one says 0; going on there would read it again.
+            // The last one has 0, and would be read again.
             if definition.vd_next.get(self.endian) == 0 {
                 break;
             }
@@ -335,7 +333,7 @@ fn slice_of<'data, T: Pod>(bytes: &'data [u8], what: &str) -> ElfResult<&'data [
         .map_err(|()| format!("{what} has {} bytes, expected whole entries of {size}", bytes.len()))
 }
 
-/// Takes names out of a string table, and no more of them than a real library has.
+/// Takes names from a string table, up to the limit of a real library.
 struct Names<'data> {
     strings: &'data [u8],
     left: u64,
@@ -359,7 +357,7 @@ impl<'data> Names<'data> {
     }
 }
 
-/// Names that look like TensorFlow's.
+/// Returns the names that look like TensorFlow's.
 fn of_tensorflow(names: &[String]) -> impl Iterator<Item = String> {
     names.iter().filter(|name| is_of_tensorflow(name)).cloned()
 }
@@ -377,7 +375,7 @@ where
     let wrong = |error: object::Error| error.to_string();
     let header = Elf::parse(file).map_err(wrong)?;
     let endian = header.endian().map_err(wrong)?;
-    // Nothing of them is used; but a file that should have them and does not is cut off.
+    // Sections are not used, but a file without the sections that its header declares is truncated.
     header.section_headers(endian, file).map_err(wrong)?;
     let image = Image::<Elf>::new(header, endian, file)?;
     let machine = header.e_machine(endian);
@@ -427,7 +425,7 @@ where
     })
 }
 
-/// Returns the architecture's name as Rust spells it.
+/// Returns the architecture's name in Rust's spelling.
 fn architecture(machine: Machine) -> String {
     match machine {
         EM_X86_64 => "x86_64".to_owned(),

@@ -1,16 +1,16 @@
-//! Shared libraries that are plug-ins, as every host of them needs them: read as files, called with a
-//! time limit, quoted in messages, and tried.
+//! Functions for shared libraries of plug-ins that every host needs: inspection of files, calls
+//! with a time limit, printable messages, and conformance suites.
 //!
 //! - [`elf`] reads the file of a library without loading or running it.
 //! - [`with_time_limit`] waits for calls into a library, and names the one that does not return.
-//! - [`printable`] makes a message of a library fit to be shown.
-//! - [`conformance`] runs the behaviours of a suite and compares what comes of them.
+//! - [`printable`] makes a library's message safe to display.
+//! - [`conformance`] runs the behaviours of a suite and compares their results.
 //!
-//! This crate must never know an interface of plug-ins, but for the names by which a file shows which
-//! it is one of.
+//! This crate does not depend on an interface of plug-ins, except for the names by which a file
+//! shows its interface.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// No file and no library makes the crate panic: what could is an exception with its reason.
+// Files and libraries must not make the crate panic; each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

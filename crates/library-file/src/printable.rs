@@ -1,10 +1,11 @@
-//! Messages of plug-ins, as they can be shown.
+//! Messages of plug-ins in a form that can be displayed.
 
-/// Most bytes of a plug-in's message that are kept: what is longer is no message for people.
+/// The maximum number of bytes of a plug-in's message that are kept; longer ones are not useful for
+/// people.
 pub const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// Returns a message as it can be shown: of bounded length, and without characters that would steer
-/// a terminal.
+/// Returns a message in a form that can be displayed: of bounded length, and without characters
+/// that would control a terminal.
 #[must_use]
 pub fn printable(message: &[u8]) -> String {
     let kept = message.get(..LONGEST_MESSAGE).unwrap_or(message);

@@ -1,6 +1,6 @@
-//! The names of the status functions that a host of StreamExecutor serves to plug-ins.
+//! The names of the status functions that a host of StreamExecutor provides to plug-ins.
 
-/// The names that a host serves without their prefix, which is `TF_` or `TSL_`.
+/// The names of the functions without their prefix, which is `TF_` or `TSL_`.
 pub const SERVED: &[&str] = &[
     "NewStatus",
     "DeleteStatus",
@@ -12,11 +12,11 @@ pub const SERVED: &[&str] = &[
     "Message",
 ];
 
-/// The prefixes under which each of [`SERVED`] is served. TensorFlow's `TF_` functions jump to its
-/// `TSL_` functions, so that serving only the former would leave the latter to TensorFlow.
+/// The prefixes under which each of [`SERVED`] is provided. TensorFlow's `TF_` functions jump to
+/// its `TSL_` functions, so providing only the former would leave the latter to TensorFlow.
 pub const PREFIXES: &[&str] = &["TF_", "TSL_"];
 
-/// Returns true if the symbol is one of the status functions that the host serves to plug-ins.
+/// Returns true if the symbol is one of the status functions that the host provides to plug-ins.
 #[must_use]
 pub fn serves(symbol: &str) -> bool {
     PREFIXES

@@ -1,7 +1,7 @@
 //! Time limits of calls into a plug-in, with the name of the call in progress.
 //!
-//! A function of a plug-in that does not return cannot be stopped. What can be done is to make the
-//! calls on a thread of their own, to stop waiting for that thread, and to say which call it is in.
+//! A function of a plug-in that does not return cannot be stopped. A host can only make the calls
+//! on a separate thread, stop waiting for that thread, and report which call it is in.
 
 #![allow(
     unsafe_code,
@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// Work that was not done in time.
+/// The error of work that was not done in time.
 #[derive(Debug, thiserror::Error)]
 pub enum TimeLimitError {
     /// A call did not return in time.
@@ -41,7 +41,7 @@ pub enum TimeLimitError {
     },
 }
 
-/// Record by which a watched thread reports the call that it is in.
+/// The record in which a watched thread stores its call in progress.
 #[derive(Debug, Default)]
 struct CallInProgress {
     /// The name of the call, or NULL.
@@ -49,11 +49,11 @@ struct CallInProgress {
 }
 
 thread_local! {
-    /// Record for the call in progress on this thread; NULL if the thread is not watched.
+    /// The record of the call in progress on this thread; NULL if the thread is not watched.
     static IN_PROGRESS: Cell<*const CallInProgress> = const { Cell::new(ptr::null()) };
 }
 
-/// Says that this thread is in the call `name` until the guard is dropped.
+/// Records that this thread is in the call `name` until the guard is dropped.
 ///
 /// Costs one thread-local load on a thread that is not watched.
 #[inline]
@@ -68,7 +68,7 @@ pub fn enter(name: &'static &'static str) -> CallGuard {
     CallGuard { watch, before }
 }
 
-/// Ends what [`enter`] began.
+/// Ends the call that [`enter`] recorded, on drop.
 #[derive(Debug)]
 pub struct CallGuard {
     watch: *const CallInProgress,
@@ -86,7 +86,7 @@ impl Drop for CallGuard {
     }
 }
 
-/// Ends the watch of this thread, also when the work panics; borrows the watch, so that it ends
+/// Ends the watch of this thread, even if the work panics; borrows the watch, so that it ends
 /// before it.
 struct Unwatch<'a>(#[expect(dead_code, reason = "held for its lifetime")] &'a CallInProgress);
 
@@ -96,19 +96,19 @@ impl Drop for Unwatch<'_> {
     }
 }
 
-/// State of the work.
+/// The state of the work.
 enum Progress<T> {
     Working,
     Done(T),
-    /// It panicked.
+    /// The work panicked.
     Lost,
 }
 
-/// A slot in which one thread leaves the result of its work for another that waits for it.
+/// A slot through which one thread passes the result of its work to another that waits for it.
 ///
-/// A channel would do, but for this: the first wait on one registers a destructor of a thread-local
-/// variable, for which the dynamic loader's lock is needed; and a library whose initialiser hangs
-/// holds that lock, so that the wait would never begin.
+/// A channel is not used, because the first wait on one registers a destructor of a thread-local
+/// variable, for which the dynamic loader's lock is needed; a library whose initialiser hangs holds
+/// that lock, so the wait would never begin.
 struct Handover<T> {
     progress: Mutex<Progress<T>>,
     changed: Condvar,
@@ -120,7 +120,7 @@ impl<T> Handover<T> {
         self.changed.notify_one();
     }
 
-    /// The end of the work, or that it goes on after the limit.
+    /// Waits for the result, for at most `limit`.
     fn wait(&self, limit: Duration) -> Progress<T> {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut progress, _) = self
@@ -131,7 +131,7 @@ impl<T> Handover<T> {
     }
 }
 
-/// Says that the work is lost if it is dropped by a panic.
+/// Marks the work as lost when a panic drops it.
 struct Lost<'a, T>(&'a Handover<T>);
 
 impl<T> Drop for Lost<'_, T> {
@@ -142,11 +142,10 @@ impl<T> Drop for Lost<'_, T> {
     }
 }
 
-/// Does `work` on a thread of its own, and waits for it no longer than `limit`.
+/// Runs `work` on its own thread, and waits for it for at most `limit`.
 ///
-/// Use it around calls into a plug-in that is not trusted to return. When the time is up the thread
-/// is left to itself, with everything that `work` owns: nothing that the plug-in may still be using
-/// is freed.
+/// Use it around calls into a plug-in that may never return. After the limit the thread is
+/// abandoned, with everything that `work` owns: nothing that the plug-in may still use is freed.
 ///
 /// # Errors
 /// [`TimeLimitError::TimedOut`], which names the call that was in progress. [`TimeLimitError::System`] if no thread
@@ -172,7 +171,7 @@ pub fn with_time_limit<T: Send + 'static>(
         .map_err(|error| TimeLimitError::System { doing: "start a thread", error })?;
     match handover.wait(limit) {
         Progress::Done(value) => {
-            // The rest of the thread is two stores; a panic in it cannot be.
+            // The rest of the thread is two stores, which cannot panic.
             let _ = thread.join();
             Ok(value)
         }

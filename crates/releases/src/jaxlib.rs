@@ -1,4 +1,4 @@
-//! Releases of jaxlib: what each was built with, what it reads and what it writes.
+//! Releases of jaxlib: the versions that each was built with, reads and writes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::rows::{TableError, list};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jaxlib {
-    /// Every known release, the oldest first.
+    /// Every known release, oldest first.
     pub releases: Vec<JaxlibRelease>,
 }
 
@@ -16,18 +16,18 @@ pub struct Jaxlib {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JaxlibRelease {
-    /// The version: `0.12.0.1`.
+    /// The version, such as `0.12.0.1`.
     pub version: String,
     /// The minor of the PJRT C API that it was built with.
     pub pjrt: u32,
-    /// The plug-ins that it takes.
+    /// The plug-ins that it accepts.
     pub takes: Takes,
-    /// The version of StableHLO in it: `1.22.0`.
+    /// The version of StableHLO in it, such as `1.22.0`.
     pub stablehlo: String,
-    /// Files of `jax.export`, as the release reads and writes them; of measured releases only.
+    /// The files of `jax.export` that the release reads and writes; only for measured releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Exports>,
-    /// Its client of an IFRT proxy; of measured releases only.
+    /// Its client of an IFRT proxy; only for measured releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
 }
@@ -35,23 +35,23 @@ pub struct JaxlibRelease {
 /// The check of a plug-in's PJRT version before any other call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Takes {
-    /// Plug-ins of its own minor alone.
+    /// Only plug-ins of its own minor.
     #[serde(rename = "equal")]
     Equal,
-    /// Plug-ins from the minor 29 on.
+    /// Plug-ins of minor 29 and above.
     #[serde(rename = "from 0.29")]
     From29,
 }
 
-/// Files of `jax.export` in the hands of a release.
+/// The support of a release for files of `jax.export`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exports {
     /// The day of its first upload to PyPI, `YYYY-MM-DD`.
     pub day: String,
-    /// The StableHLO that `WEEK_4` stands for, which it writes.
+    /// The StableHLO version that `WEEK_4` stands for, which it writes.
     pub week_4: String,
-    /// The StableHLO that `WEEK_12` stands for.
+    /// The StableHLO version that `WEEK_12` stands for.
     pub week_12: String,
     /// The newest version of the serialization that it knows.
     pub serialization: u16,
@@ -61,7 +61,7 @@ pub struct Exports {
     pub writes_devices: String,
     /// The calling convention that it writes.
     pub calling_convention: u16,
-    /// The newest behaviour of its deserializer, such as `expiring`.
+    /// The newest feature of its deserializer, such as `expiring`.
     pub deserializer: String,
     /// The highest number of an element type that it knows.
     pub last_dtype: i8,
@@ -71,19 +71,19 @@ pub struct Exports {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
-    /// The oldest and the newest version of the protocol that it speaks.
+    /// The oldest and the newest version of the protocol that it supports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<[i32; 2]>,
-    /// The oldest and the newest version of IFRT SerDes that it speaks.
+    /// The oldest and the newest version of IFRT SerDes that it supports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serdes: Option<[i32; 2]>,
-    /// The StableHLO in which it sends programs.
+    /// The StableHLO version in which it sends programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<String>,
 }
 
 impl Jaxlib {
-    /// Returns the table in a text.
+    /// Parses the table.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -91,10 +91,10 @@ impl Jaxlib {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Returns the text of the table, a release a line.
+    /// Returns the text of the table, one release per line.
     ///
     /// # Errors
-    /// [`TableError`] if a row has no form in JSON.
+    /// [`TableError`] if a row cannot be written as JSON.
     pub fn text(&self) -> Result<String, TableError> {
         Ok(format!("{{\n\"releases\": {}\n}}\n", list(&self.releases)?))
     }

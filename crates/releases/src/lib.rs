@@ -1,9 +1,10 @@
-//! Releases of jaxlib, of its plug-ins, of TensorFlow, PyTorch and what hangs on them, as data.
+//! Releases of jaxlib, of its plug-ins, of TensorFlow, PyTorch and their dependents, as data.
 //!
-//! One table for all that judges by releases: `data/jaxlib.json` has what each jaxlib was built with
-//! and reads, `data/packages.json` what packages declare, `data/plugins.json` what was measured of
-//! plug-ins and what nothing declares. `data/schema.json` describes all three. The crate reads and
-//! writes them; what follows from them it must never know.
+//! This is the one table for all verdicts on releases: `data/jaxlib.json` has the versions that
+//! each jaxlib was built with and reads, `data/packages.json` the declarations of packages,
+//! `data/plugins.json` the measured and undeclared facts about plug-ins. `data/schema.json`
+//! describes all three. The crate reads and writes them, and does not depend on the conclusions
+//! from them.
 //!
 //! ```
 //! let newest = serdes_releases::jaxlib().releases.last().unwrap();
@@ -26,21 +27,21 @@ pub use self::{
     rows::TableError,
 };
 
-/// Returns the releases of jaxlib of this build.
+/// Returns the releases of jaxlib in this build.
 #[must_use]
 pub fn jaxlib() -> &'static Jaxlib {
     static KNOWN: OnceLock<Jaxlib> = OnceLock::new();
     KNOWN.get_or_init(|| embedded(Jaxlib::parse(include_str!("../data/jaxlib.json"))))
 }
 
-/// Returns the releases of packages of this build.
+/// Returns the releases of packages in this build.
 #[must_use]
 pub fn packages() -> &'static Packages {
     static KNOWN: OnceLock<Packages> = OnceLock::new();
     KNOWN.get_or_init(|| embedded(Packages::parse(include_str!("../data/packages.json"))))
 }
 
-/// Returns the facts about plug-ins of this build.
+/// Returns the facts about plug-ins in this build.
 #[must_use]
 pub fn plugins() -> &'static Plugins {
     static KNOWN: OnceLock<Plugins> = OnceLock::new();

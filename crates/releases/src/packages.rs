@@ -1,4 +1,4 @@
-//! Releases of packages: what each declares.
+//! Releases of packages, with the declarations of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::rows::{TableError, list, row};
 pub struct Packages {
     /// The day of the table, `YYYY-MM-DD`.
     pub as_of: String,
-    /// The packages, by their normal names.
+    /// The packages, by their normalized names.
     pub packages: Vec<Package>,
 }
 
@@ -18,9 +18,9 @@ pub struct Packages {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    /// The name in the normal form of PEP 503.
+    /// The name, normalized by PEP 503.
     pub name: String,
-    /// The known releases, the oldest first.
+    /// The known releases, oldest first.
     pub releases: Vec<PackageRelease>,
 }
 
@@ -30,16 +30,16 @@ pub struct Package {
 pub struct PackageRelease {
     /// The version.
     pub version: String,
-    /// The Pythons that it declares: `>=3.12`.
+    /// The Python versions that it declares, such as `>=3.12`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
-    /// The tag of a wheel of it for Linux on x86-64, if it has binaries.
+    /// The tag of its wheel for Linux on x86-64, if it has binaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// The requirements that it declares on packages that are judged, by PEP 508.
+    /// The requirements that it declares on packages in the table, by PEP 508.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
-    /// The oldest jaxlib that a jax takes, by its version file.
+    /// The oldest jaxlib that a jax accepts, by its version file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_jaxlib: Option<String>,
     /// The libtpu that the extra `tpu` of a jax pins.
@@ -48,7 +48,7 @@ pub struct PackageRelease {
 }
 
 impl Packages {
-    /// Returns the table in a text.
+    /// Parses the table.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -56,10 +56,10 @@ impl Packages {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Returns the text of the table, a release a line.
+    /// Returns the text of the table, one release per line.
     ///
     /// # Errors
-    /// [`TableError`] if a row has no form in JSON.
+    /// [`TableError`] if a row cannot be written as JSON.
     pub fn text(&self) -> Result<String, TableError> {
         let package = |package: &Package| -> Result<String, TableError> {
             let releases = list(&package.releases)?;
@@ -70,7 +70,7 @@ impl Packages {
         Ok(format!("{{\n\"as_of\": {as_of},\n\"packages\": [\n{}\n]\n}}\n", packages.join(",\n")))
     }
 
-    /// Returns the package of that name.
+    /// Returns the package with this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.name == name)

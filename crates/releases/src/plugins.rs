@@ -1,4 +1,5 @@
-//! Facts about plug-ins that nothing declares: what they were built with, and what they need.
+//! Facts about plug-ins that no metadata declares: the versions that they were built with, and
+//! their needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,15 +12,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plugins {
-    /// The oldest driver of NVIDIA for a major of CUDA.
+    /// The oldest driver of NVIDIA for each major of CUDA.
     pub driver: Vec<Driver>,
-    /// The PJRT versions of plug-ins that do not come with jaxlib's numbers, or were measured.
+    /// The PJRT versions of plug-ins whose numbers differ from jaxlib's, or were measured.
     pub pjrt: Vec<PjrtVersion>,
     /// Frameworks besides jaxlib that load plug-ins.
     pub frameworks: Vec<FrameworkRelease>,
     /// The libraries of NVIDIA that CUDA plug-ins were built with.
     pub built_with: Vec<BuiltWith>,
-    /// Needs that no metadata declares, or declares otherwise.
+    /// Needs that metadata does not declare, or declares differently.
     pub needs: Vec<Need>,
 }
 
@@ -29,7 +30,7 @@ pub struct Plugins {
 pub struct Driver {
     /// The major of CUDA.
     pub cuda: u64,
-    /// The driver: `525.60.13`.
+    /// The driver, such as `525.60.13`.
     pub driver: String,
 }
 
@@ -39,7 +40,7 @@ pub struct Driver {
 pub struct PjrtVersion {
     /// The package.
     pub package: String,
-    /// Its version.
+    /// The version of the package.
     pub version: String,
     /// The minor of the PJRT C API.
     pub minor: u32,
@@ -51,11 +52,11 @@ pub struct PjrtVersion {
 pub struct FrameworkRelease {
     /// The package.
     pub package: String,
-    /// Its version.
+    /// The version of the package.
     pub version: String,
     /// The minor of the PJRT C API that it was built with.
     pub pjrt: u32,
-    /// The plug-ins that it takes.
+    /// The plug-ins that it accepts.
     pub takes: Takes,
 }
 
@@ -77,7 +78,7 @@ pub struct BuiltWith {
     pub cublas: String,
     /// cuFFT.
     pub cufft: String,
-    /// The number that cuPTI gives.
+    /// The version number that cuPTI reports.
     pub cupti: u32,
     /// cuSOLVER.
     pub cusolver: String,
@@ -85,17 +86,17 @@ pub struct BuiltWith {
     pub cusparse: String,
 }
 
-/// A need of a package that its metadata does not declare, or declares otherwise.
+/// A need of a package that its metadata does not declare, or declares differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
     /// The package that has the need.
     pub package: String,
-    /// The versions of it that have the need, by PEP 440.
+    /// The versions of the package that have the need, by PEP 440.
     pub versions: String,
     /// The need, by PEP 508.
     pub needs: String,
-    /// True if it was measured, and not only reported.
+    /// True if the need was measured, and not only reported.
     pub measured: bool,
     /// The error that a user sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +107,7 @@ pub struct Need {
 }
 
 impl Plugins {
-    /// Returns the table in a text.
+    /// Parses the table.
     ///
     /// # Errors
     /// [`TableError`] for a text that is not in the form of `data/schema.json`.
@@ -114,10 +115,10 @@ impl Plugins {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Returns the text of the table, a row a line.
+    /// Returns the text of the table, one row per line.
     ///
     /// # Errors
-    /// [`TableError`] if a row has no form in JSON.
+    /// [`TableError`] if a row cannot be written as JSON.
     pub fn text(&self) -> Result<String, TableError> {
         Ok(format!(
             "{{\n\"driver\": {},\n\"pjrt\": {},\n\"frameworks\": {},\n\"built_with\": {},\n\"needs\": {}\n}}\n",

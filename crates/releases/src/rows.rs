@@ -1,16 +1,16 @@
-//! The form of the files: a row a line, so that a release is one line of a difference.
+//! The format of the files: one row per line, so that a release is one line of a diff.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// A file of the table that is not in its form.
+/// The error of a table file that does not have its format.
 #[derive(Debug, thiserror::Error)]
 #[error("the table of releases is not as data/schema.json describes it: {0}")]
 pub struct TableError(#[from] serde_json::Error);
 
-/// A space behind each comma and each colon.
+/// A formatter of JSON with a space after each comma and each colon.
 struct Spaced;
 
 impl Formatter for Spaced {
@@ -35,14 +35,14 @@ impl Formatter for Spaced {
     }
 }
 
-/// Returns a row on one line.
+/// Formats a row on one line.
 pub(crate) fn row(row: &impl Serialize) -> Result<String, TableError> {
     let mut bytes = Vec::new();
     row.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns a list, a row a line.
+/// Formats a list with one row per line.
 pub(crate) fn list<T: Serialize>(rows: &[T]) -> Result<String, TableError> {
     let rows = rows.iter().map(row).collect::<Result<Vec<_>, _>>()?;
     Ok(format!("[\n{}\n]", rows.join(",\n")))

@@ -1,4 +1,4 @@
-//! The writer: it puts a message together from its last field to its first.
+//! The writer, which assembles a message from its last field to its first.
 
 use bytes::Bytes;
 
@@ -9,18 +9,18 @@ use super::{
 
 /// Writes a message from its end to its start.
 ///
-/// What is nested is written before what it is nested in, so that its length is known when the
-/// length is written: no message is measured first, and none is built up for itself. Fields are
-/// therefore written in falling order of their numbers.
+/// Nested messages are written before the enclosing ones, so their length is known when the length
+/// is written: no message is measured first, and none is built separately. Fields are therefore
+/// written in descending order of their numbers.
 #[derive(Debug)]
 pub struct BackwardWriter {
-    /// The message so far lies at the end, from `start` on.
+    /// The buffer, with the message so far at its end, from `start`.
     buffer: Buffer,
     start: usize,
 }
 
-/// Messages of a few bytes are the rule: they are put together on the stack, and their bytes
-/// allocated once, as many as they are.
+/// Most messages are short: they are assembled on the stack, and then allocated once with their
+/// exact size.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "lives on the stack, for the time of one message")]
 enum Buffer {
@@ -41,7 +41,7 @@ impl Buffer {
 }
 
 impl BackwardWriter {
-    /// Returns a writer with room for `capacity` bytes; it grows when they are used up.
+    /// Creates a writer with an initial capacity of `capacity` bytes, which grows as needed.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         if capacity <= STACK {
@@ -74,7 +74,7 @@ impl BackwardWriter {
         self.len() == 0
     }
 
-    /// `length` bytes before what is there, for the caller to fill.
+    /// Returns `length` bytes in front of the message so far, for the caller to fill.
     #[inline]
     fn space(&mut self, length: usize) -> &mut [u8] {
         if self.start < length {
@@ -118,7 +118,7 @@ impl BackwardWriter {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
-    /// Writes a field of bytes, or of a string; also if it is empty.
+    /// Writes a field of bytes or a string, even if it is empty.
     #[inline]
     pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.raw(bytes);
@@ -126,34 +126,34 @@ impl BackwardWriter {
         self.key(field, 2);
     }
 
-    /// Writes bytes that are fields already.
+    /// Writes bytes that are encoded fields already.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.space(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Writes a fixed number of 8 bytes, also if it is 0.
+    /// Writes a fixed-width number of 8 bytes, even if it is 0.
     #[inline]
     pub fn fixed64(&mut self, field: u32, bytes: [u8; 8]) {
         self.raw(&bytes);
         self.key(field, 1);
     }
 
-    /// Writes a fixed number of 4 bytes, also if it is 0.
+    /// Writes a fixed-width number of 4 bytes, even if it is 0.
     #[inline]
     pub fn fixed32(&mut self, field: u32, bytes: [u8; 4]) {
         self.raw(&bytes);
         self.key(field, 5);
     }
 
-    /// Writes a truth, also if it is false.
+    /// Writes a boolean, even if it is false.
     #[inline]
     pub fn truth(&mut self, field: u32, truth: bool) {
         self.varint(u64::from(truth));
         self.key(field, 0);
     }
 
-    /// Writes a number that is left out if it is 0.
+    /// Writes a number, which is omitted if it is 0.
     #[inline]
     pub fn number(&mut self, field: u32, number: impl PackedNumber) {
         let bits = number.to_bits();
@@ -163,7 +163,7 @@ impl BackwardWriter {
         }
     }
 
-    /// Writes a packed list that is left out if it is empty.
+    /// Writes a packed list, which is omitted if it is empty.
     pub fn packed<T: PackedNumber>(&mut self, field: u32, values: &[T]) {
         if values.is_empty() {
             return;
@@ -173,7 +173,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// Writes a packed list of a few numbers, the last one first.
+    /// Writes a packed list of a few numbers, given from the last one.
     #[inline]
     pub fn packed_from_last(&mut self, field: u32, values: impl Iterator<Item = i64>) {
         let before = self.len();
@@ -185,7 +185,7 @@ impl BackwardWriter {
         }
     }
 
-    /// Writes a packed list of fixed numbers of 8 bytes that is left out if it is empty.
+    /// Writes a packed list of fixed-width numbers of 8 bytes, which is omitted if it is empty.
     #[inline]
     pub fn packed_fixed64(&mut self, field: u32, values: &[i64]) {
         if values.is_empty() {
@@ -199,7 +199,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// Writes a nested message that cannot fail, also if it is empty.
+    /// Writes a nested message that cannot fail, even if it is empty.
     #[inline]
     pub fn nested(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         let before = self.len();
@@ -207,7 +207,7 @@ impl BackwardWriter {
         self.delimit(field, before);
     }
 
-    /// Returns a message that is kept as bytes, which are left out if it is empty.
+    /// Writes a message as a bytes field, which is omitted if it is empty.
     ///
     /// # Errors
     /// The error of `write`.
@@ -225,7 +225,7 @@ impl BackwardWriter {
         Ok(())
     }
 
-    /// Returns a nested message, also if it is empty.
+    /// Writes a nested message, even if it is empty.
     ///
     /// # Errors
     /// The error of `write`.
@@ -241,8 +241,8 @@ impl BackwardWriter {
         Ok(())
     }
 
-    /// Puts the length and the key of a field in front of its content: what was written since
-    /// `before`.
+    /// Writes the length and the key of a field in front of its content, which is everything
+    /// written since `before`.
     #[inline(always)]
     fn delimit(&mut self, field: u32, before: usize) {
         self.varint((self.len() - before) as u64);

@@ -1,4 +1,5 @@
-//! Differences between parsers of protobuf: one table, compared with the parsers themselves.
+//! Differences between parsers of protobuf, in one table that is compared with the parsers
+//! themselves.
 //!
 //! | | [`Prost`](Dialect::Prost) | [`Tensorflow`](Dialect::Tensorflow) |
 //! |---|---|---|
@@ -9,18 +10,18 @@
 //! | a field in the hundredth group | refused | taken |
 //!
 //! Both refuse the field number 0, the wire types 6 and 7, and ends of groups that are not open.
-//! The right column is TensorFlow's C++ parser, measured: `tests/data/wire` has its answers, beside
-//! those of the parser that Python reads graphs with first (upb), which refuses surplus bits in
-//! tags alone.
+//! The right column is TensorFlow's C++ parser, as measured: `tests/data/wire` has its results, and
+//! those of the first parser that Python reads graphs with (upb), which refuses surplus bits in
+//! tags only.
 //!
-//! Knows parsers. It must never know a message.
+//! The module knows parsers. It does not depend on messages.
 
 use super::varint;
 
 /// Limit on the nesting of messages and groups below the outermost message.
 pub const MAXIMUM_DEPTH: usize = 100;
 
-/// Whose parser decides what is a message.
+/// The parser whose rules decide if bytes are a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The parser of the Rust crate `prost`, which reads our own messages elsewhere in the library.
@@ -30,8 +31,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Takes the tag of a field off the front: its number times 8, and its wire type. `None`, and
-    /// nothing taken, if there is none.
+    /// Takes the tag of a field: its number times 8, plus its wire type. Returns `None` and takes
+    /// nothing if there is none.
     #[inline(always)]
     pub fn tag(self, bytes: &mut &[u8]) -> Option<u32> {
         match **bytes {
@@ -58,7 +59,7 @@ impl Dialect {
         }
     }
 
-    /// Takes a number of 64 bits off the front. `None`, and nothing taken, if there is none.
+    /// Takes a number of 64 bits. Returns `None` and takes nothing if there is none.
     #[inline(always)]
     pub fn varint(self, bytes: &mut &[u8]) -> Option<u64> {
         match **bytes {
@@ -78,8 +79,8 @@ impl Dialect {
         }
     }
 
-    /// Takes the length of a field off the front, which may be [too long](Self::longest_field).
-    /// `None`, and nothing taken, if there is none.
+    /// Takes the length of a field, which may be [too long](Self::longest_field). Returns `None`
+    /// and takes nothing if there is none.
     #[inline(always)]
     pub fn length(self, bytes: &mut &[u8]) -> Option<u64> {
         match **bytes {

@@ -1,23 +1,23 @@
-//! The fields of a message in memory, one after the other, without building it.
+//! An iterator over the fields of a message in memory, without building the message.
 //!
-//! One cursor reads for two parsers, whose [`Dialect`] says what they take. Nothing is allocated
-//! for what a length announces.
+//! One cursor serves two parsers, whose [`Dialect`] decides what is accepted. Nothing is allocated
+//! for an announced length.
 //!
-//! Knows no message: which field means what is the business of its caller.
+//! The module does not depend on messages: the caller knows the meaning of each field.
 
 use super::{Dialect, MAXIMUM_DEPTH};
 
-/// Error of a malformed message.
+/// The error of a malformed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at} of the message")]
 pub struct Malformed {
-    /// Description of the fault.
+    /// The reason.
     pub reason: &'static str,
-    /// Bytes from the start of the innermost message.
+    /// The position in bytes from the start of the innermost message.
     pub at: usize,
 }
 
-/// The value of a field as it lies in the bytes.
+/// The value of a field, borrowed from the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue<'a> {
     /// Wire type 0.
@@ -28,43 +28,43 @@ pub enum FieldValue<'a> {
     Fixed32(u32),
     /// Wire type 2: a string, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// The fields between the marks of a group, which no message of ours has.
+    /// The fields between the marks of a group; none of our messages has one.
     Group,
 }
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Its number.
+    /// The number of the field.
     pub number: u32,
-    /// Its value.
+    /// The value of the field.
     pub value: FieldValue<'a>,
-    /// The whole field, its tag included.
+    /// The whole field, including its tag.
     pub raw: &'a [u8],
 }
 
-/// Reads the fields of a message one after the other.
+/// A reader of the fields of a message, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct WireReader<'a> {
     rest: &'a [u8],
-    /// Bytes of the message.
+    /// The number of bytes of the message.
     length: usize,
     dialect: Dialect,
-    /// Number of messages around this one.
+    /// The number of enclosing messages.
     depth: usize,
 }
 
 impl<'a> WireReader<'a> {
-    /// Reads the outermost message.
+    /// Creates a reader of an outermost message.
     #[inline]
     pub const fn new(dialect: Dialect, bytes: &'a [u8]) -> Self {
         Self { rest: bytes, length: bytes.len(), dialect, depth: 0 }
     }
 
-    /// Reads a message that is the value of a field of this one.
+    /// Creates a reader of a message that is the value of a field of this one.
     ///
     /// # Errors
-    /// [`Malformed`] if too many messages are inside one another.
+    /// [`Malformed`] if messages are nested too deeply.
     #[inline]
     pub fn nested(&self, bytes: &'a [u8]) -> Result<Self, Malformed> {
         if self.depth >= MAXIMUM_DEPTH {
@@ -81,7 +81,7 @@ impl<'a> WireReader<'a> {
     /// Returns the next field; `None` at the end.
     ///
     /// # Errors
-    /// [`Malformed`] if the dialect's parser does not take the bytes.
+    /// [`Malformed`] if the dialect's parser does not accept the bytes.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.rest.is_empty() {
@@ -104,8 +104,8 @@ impl<'a> WireReader<'a> {
         self.rest.is_empty()
     }
 
-    /// Returns the content of the next field if that is `number`, below 16, with a length below
-    /// 128; otherwise nothing is read. A short way for messages of small fields in the order of
+    /// Returns the content of the next field if its number is `number`, below 16, with a length
+    /// below 128; otherwise reads nothing. A fast path for messages of small fields in the order of
     /// their numbers, for which the general one takes several times as long.
     #[inline]
     pub fn take_short(&mut self, number: u8) -> Option<&'a [u8]> {
@@ -128,7 +128,7 @@ impl<'a> WireReader<'a> {
         }
     }
 
-    /// Returns the value of a field that is no group.
+    /// Returns the value of a field that is not a group.
     #[inline(always)]
     fn value(&mut self, wire_type: u8) -> Result<FieldValue<'a>, Malformed> {
         match wire_type {
@@ -172,8 +172,7 @@ impl<'a> WireReader<'a> {
         self.malformed("a field that is longer than the message")
     }
 
-    /// Steps over the fields of the group `number`, whose first mark was read, and over its last
-    /// mark.
+    /// Skips the fields of the group `number`, whose start mark was read, and its end mark.
     #[cold]
     fn skip_group(&mut self, number: u32) -> Result<FieldValue<'a>, Malformed> {
         let mut open = vec![number];
@@ -200,11 +199,11 @@ impl<'a> WireReader<'a> {
 }
 
 impl FieldValue<'_> {
-    /// Gives each number of a repeated varint field, packed or not, to `each`. A value of another
-    /// wire type is an unknown field, and gives none.
+    /// Passes each number of a repeated varint field, packed or not, to `each`. A value of another
+    /// wire type is an unknown field, and passes none.
     ///
     /// # Errors
-    /// [`Malformed`] if a packed list ends inside of a number.
+    /// [`Malformed`] if a packed list ends inside a number.
     pub fn each_varint(self, dialect: Dialect, mut each: impl FnMut(u64)) -> Result<(), Malformed> {
         match self {
             Self::Varint(value) => each(value),
@@ -221,7 +220,7 @@ impl FieldValue<'_> {
     }
 }
 
-/// Fails unless `bytes` are a sequence of fields that prost takes.
+/// Fails unless `bytes` are a sequence of fields that prost accepts.
 ///
 /// # Errors
 /// [`Malformed`].

@@ -1,15 +1,15 @@
-//! Protobuf bytes without generated messages: for what these are too slow for, would lose, or
-//! cannot hold in memory.
+//! Protobuf encoding without generated messages, for data for which those are too slow, lose
+//! information, or need too much memory.
 //!
-//! - [`WireReader`] is one cursor over the fields of a message in memory; [`Dialect`] says what each
-//!   parser takes.
+//! - [`WireReader`] is a cursor over the fields of a message in memory; [`Dialect`] decides what
+//!   each parser accepts.
 //! - [`BackwardWriter`] is the writer.
 //! - [`packed`] has lists of numbers, many at a time; [`varint`] one number.
 //!
-//! Knows numbers, fields and bytes. It must never know what a message means, a version or a device.
+//! The crate knows numbers, fields and bytes. It does not depend on messages, versions or devices.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// No bytes make the crate panic: what could is an exception with its reason.
+// Input bytes must not make the crate panic; each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

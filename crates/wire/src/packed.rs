@@ -1,11 +1,11 @@
-//! Packed repeated numbers: the part of a message that grows with the number of devices.
+//! Packed repeated numbers, the part of a message that grows with the number of devices.
 //!
-//! Two implementations do the same, and are tested against each other: a scalar one in safe code,
-//! and one with the vector instructions of AVX2, chosen at run time where the processor has them.
-//! What is accepted is what prost accepts: varints of up to 10 bytes, of which a 32-bit number
-//! takes the low bits.
+//! Two implementations give the same results, and are tested against each other: a scalar one in
+//! safe code, and one with the vector instructions of AVX2, chosen at run time if the processor has
+//! them. They accept the same as prost: varints of up to 10 bytes, of which a 32-bit number takes
+//! the low bits.
 //!
-//! The module knows numbers and bytes. It must never know a message or a version.
+//! The module knows numbers and bytes. It does not depend on messages or versions.
 
 #![allow(unsafe_code, reason = "vector instructions for the packed lists of large device lists")]
 
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::varint;
 
-/// Implementation that reads and writes packed numbers.
+/// The implementation that reads and writes packed numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Implementation {
     /// One number at a time, in safe code.
@@ -26,7 +26,7 @@ pub enum Implementation {
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 impl Implementation {
-    /// Returns the fastest one that this processor can run.
+    /// Returns the fastest implementation that this processor can run.
     pub fn fastest() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -35,7 +35,7 @@ impl Implementation {
         Self::Scalar
     }
 
-    /// Returns the one in use: the fastest, unless another was [chosen](Self::choose).
+    /// Returns the implementation in use: the fastest, unless another was [chosen](Self::choose).
     #[inline]
     pub fn in_use() -> Self {
         match CHOSEN.load(Ordering::Relaxed) {
@@ -45,8 +45,8 @@ impl Implementation {
         }
     }
 
-    /// Makes this one the one in use for the whole process, for measurements. What the processor
-    /// cannot run is replaced by the scalar one. Returns the one in use.
+    /// Selects this implementation for the whole process, for measurements. If the processor cannot
+    /// run it, selects the scalar one. Returns the implementation in use.
     pub fn choose(self) -> Self {
         let chosen = if self == Self::Scalar { self } else { Self::fastest() };
         let number = if chosen == Self::Avx2 { 2 } else { 1 };
@@ -55,7 +55,7 @@ impl Implementation {
     }
 }
 
-/// A packed list that ends inside of a number, or holds one that does not fit 64 bits.
+/// The error of a packed list that ends inside a number, or has one that does not fit 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a packed list ends inside of a number, or holds a number of more than 64 bits")]
 pub struct MalformedList;
@@ -66,7 +66,7 @@ pub trait PackedNumber: Copy + Default + private::Sealed {
     fn from_bits(bits: u64) -> Self;
     /// Returns the bits of the varint: a negative number has its sign in all 64.
     fn to_bits(self) -> u64;
-    /// Returns the bytes of all varints.
+    /// Returns the total size of all varints in bytes.
     fn packed_len(values: &[Self]) -> usize;
 }
 
@@ -99,7 +99,7 @@ impl PackedNumber for i32 {
     }
 
     fn packed_len(values: &[Self]) -> usize {
-        // Comparisons in place of a bit count, so that the compiler can use vector instructions. A
+        // Comparisons instead of a bit count, so that the compiler can use vector instructions. A
         // block keeps the sum in 32 bits.
         let length = |value: &Self| {
             let bits = value.cast_unsigned();
@@ -142,7 +142,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, MalformedList> {
 
 /// Reads the packed list `bytes` and appends it to `values`.
 ///
-/// Allocates for as many numbers as the bytes hold, and no more.
+/// Allocates at most for as many numbers as the bytes hold.
 ///
 /// # Errors
 /// [`MalformedList`]; the numbers before the wrong one have been appended.
@@ -155,7 +155,7 @@ pub fn decode<T: PackedNumber>(bytes: &[u8], values: &mut Vec<T>) -> Result<(), 
     decode_scalar(bytes, values)
 }
 
-/// [`decode`], one number at a time.
+/// Like [`decode`], one number at a time.
 ///
 /// # Errors
 /// As [`decode`].
@@ -192,10 +192,10 @@ pub fn decode_scalar<T: PackedNumber>(
     Ok(())
 }
 
-/// Writes `values` as a packed list to the front of `out`, and returns its bytes, which are
-/// [`PackedNumber::packed_len`].
+/// Writes `values` as a packed list to the start of `out`, and returns the number of bytes, which
+/// is [`PackedNumber::packed_len`].
 ///
-/// `None` if there is no room.
+/// Returns `None` if `out` is too short.
 pub fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if values.len() >= avx2::LANES && !T::WIDE && Implementation::in_use() == Implementation::Avx2 {
@@ -205,13 +205,14 @@ pub fn encode<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     encode_scalar(values, out)
 }
 
-/// [`encode`], one number at a time.
+/// Like [`encode`], one number at a time.
 pub fn encode_scalar<T: PackedNumber>(values: &[T], out: &mut [u8]) -> Option<usize> {
     let mut length = 0;
     let mut fours = values.chunks_exact(4);
     for four in &mut fours {
         let [a, b, c, d] = four else { break };
-        // Spelled out, here and below: `map` of an array is a call, several for each four numbers.
+        // Written out, here and below: `map` of an array compiles to several calls for each four
+        // numbers.
         let bits = [a.to_bits(), b.to_bits(), c.to_bits(), d.to_bits()];
         let [a, b, c, d] = bits;
         if (a | b | c | d) < 0x80 {
@@ -257,7 +258,8 @@ mod avx2 {
     pub(super) const BLOCK: usize = 32;
     /// Numbers that are written at a time.
     pub(super) const LANES: usize = 8;
-    /// Numbers that are read one by one where lengths are mixed, before the next block is tried.
+    /// The number of numbers that are read one by one if lengths are mixed, before the next block
+    /// is tried.
     const MIXED: usize = 8;
 
     /// Appends the packed list.
@@ -288,7 +290,8 @@ mod avx2 {
                 rest = rest.get(BLOCK..).unwrap_or_default();
             } else {
                 for _ in 0..MIXED {
-                    // A block holds more bytes than three numbers may have, not more than eight.
+                    // A block has more than three numbers' worth of bytes, but at most eight
+                    // numbers are read at a time.
                     if rest.is_empty() {
                         break;
                     }

@@ -1,10 +1,10 @@
-//! Variable-length integers: seven bits a byte, the lowest first; the high bit of a byte says that
-//! another follows.
+//! Variable-length integers: seven bits per byte, the lowest first; the high bit of a byte means
+//! that another follows.
 //!
-//! Readers differ in what they do with bits that the number has no room for: prost refuses them
+//! Readers differ in their handling of bits that do not fit the number: prost refuses them
 //! ([`checked`]); TensorFlow's parser and LevelDB drop them ([`wrapping`]).
 //!
-//! Knows numbers and bytes. It must never know a field or a table.
+//! The module knows numbers and bytes. It does not depend on fields or tables.
 
 /// The most bytes that a number of 64 bits takes.
 pub const LONGEST: usize = 10;
@@ -12,8 +12,7 @@ pub const LONGEST: usize = 10;
 /// The most bytes that a number of 32 bits takes.
 pub const LONGEST_32: usize = 5;
 
-/// Takes a number off the front; `None`, and nothing taken, if it does not end in time or has more
-/// than 64 bits.
+/// Takes a number; returns `None` and takes nothing if it is too long or has more than 64 bits.
 #[inline(always)]
 pub fn checked(bytes: &mut &[u8]) -> Option<u64> {
     match **bytes {
@@ -33,7 +32,7 @@ pub fn checked(bytes: &mut &[u8]) -> Option<u64> {
 fn checked_long(bytes: &mut &[u8]) -> Option<u64> {
     let before = *bytes;
     let value = wrapping_long(bytes, LONGEST)?;
-    // Nine bytes hold 63 bits: the tenth has room for one.
+    // Nine bytes hold 63 bits, so the tenth has space for one.
     let tenth = before.get(LONGEST - 1).filter(|_| before.len() - bytes.len() == LONGEST);
     if tenth.is_some_and(|byte| *byte > 1) {
         *bytes = before;
@@ -42,8 +41,8 @@ fn checked_long(bytes: &mut &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// Takes a number of at most `longest` bytes off the front, and drops what does not fit 64 bits;
-/// `None`, and nothing taken, if it does not end in time.
+/// Takes a number of at most `longest` bytes, and drops bits that do not fit 64; returns `None` and
+/// takes nothing if it is longer.
 #[inline(always)]
 pub fn wrapping(bytes: &mut &[u8], longest: usize) -> Option<u64> {
     match **bytes {
@@ -68,7 +67,8 @@ fn wrapping_long(bytes: &mut &[u8], longest: usize) -> Option<u64> {
     None
 }
 
-/// [`wrapping`] for bytes that come one at a time; `None` after ten without an end.
+/// Like [`wrapping`], for bytes that arrive one at a time; returns `None` after ten bytes without
+/// an end.
 ///
 /// # Errors
 /// The errors of `next`.
@@ -84,13 +84,14 @@ pub fn wrapping_from<E>(mut next: impl FnMut() -> Result<u8, E>) -> Result<Optio
     Ok(None)
 }
 
-/// Returns the bytes that a number takes.
+/// Returns the encoded size of a number in bytes.
 #[inline]
 pub const fn len(bits: u64) -> usize {
     ((63 - (bits | 1).leading_zeros()) * 9 + 73) as usize / 64
 }
 
-/// Writes a number to the front of `out` and returns its bytes; `None` if there is no room.
+/// Writes a number to the start of `out` and returns its size in bytes; `None` if `out` is too
+/// short.
 #[inline(always)]
 pub fn put(out: &mut [u8], mut bits: u64) -> Option<usize> {
     let mut length = 0;

@@ -1,12 +1,12 @@
-//! Guidance on behaviours: how much hosts rest on one, where it is written, and how a plug-in is
-//! mended.
+//! Guidance on behaviours: their importance for hosts, their source in a header, and the remedy for
+//! a plug-in.
 
-/// The weight of a behaviour for hosts.
+/// The importance of a behaviour for hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The C API demands it, and hosts rest on it.
+    /// The C API requires it, and hosts rely on it.
     Required,
-    /// A careful plug-in does it with input that no correct host gives.
+    /// A careful plug-in handles input that no correct host passes.
     Robust,
 }
 
@@ -24,25 +24,25 @@ impl Class {
 /// The guidance on a behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guidance {
-    /// Its weight for hosts.
+    /// The importance for hosts.
     pub class: Class,
-    /// The place in a header that demands it.
+    /// The position in a header that requires it.
     pub written: &'static str,
     /// The change for a plug-in that does not do it.
     pub remedy: &'static str,
 }
 
-/// The guidance on several behaviours of one subject.
+/// The guidance on several related behaviours.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Their names; one that ends in `*` stands for all that begin so.
+    /// The names of the behaviours; a name that ends in `*` matches all names with this prefix.
     pub names: &'static [&'static str],
     /// The guidance.
     pub guidance: Guidance,
 }
 
 impl Row {
-    /// Returns a row of behaviours that hosts rest on.
+    /// Returns a row of behaviours that hosts rely on.
     #[must_use]
     pub const fn required(
         names: &'static [&'static str],

@@ -1,6 +1,6 @@
-//! The harness of conformance suites: trials, their outcomes, and what they compare.
+//! The harness of conformance suites: trials, their outcomes, and comparisons.
 //!
-//! It must never know what a plug-in is asked.
+//! The module does not depend on the behaviours that are tried.
 
 mod guidance;
 mod suite;

@@ -5,16 +5,16 @@ use std::time::Duration;
 use super::trial::{Failure, Verdict};
 use crate::time_limit::{TimeLimitError, with_time_limit};
 
-/// Outcome of a behaviour.
+/// The outcome of a behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conformance {
-    /// It is as the C API says.
+    /// The plug-in behaves as the C API requires.
     Pass,
-    /// It is not.
+    /// The plug-in does not behave as the C API requires.
     Fail,
-    /// The plug-in does not have it, and need not.
+    /// The plug-in does not support it, which is permitted.
     Unsupported,
-    /// It cannot be tried here, and neither can those behind it: the hardware is not there.
+    /// It cannot be tried here, and neither can the later ones, because the hardware is missing.
     Skipped,
 }
 
@@ -31,12 +31,12 @@ impl Conformance {
     }
 }
 
-/// One behaviour and what became of it.
+/// One behaviour and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The behaviour's name.
     pub behaviour: &'static str,
-    /// Outcome.
+    /// The outcome.
     pub result: Conformance,
     /// The observation.
     pub detail: String,
@@ -51,29 +51,28 @@ pub struct ConformanceOptions {
 }
 
 impl ConformanceOptions {
-    /// Creates options with 30 seconds a behaviour, and all behaviours.
+    /// Creates options with 30 seconds per behaviour, and all behaviours.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the time limit of one behaviour. After the first call that hangs, later behaviours
-    /// get a tenth of it, so that a call that always hangs does not cost the whole limit in each.
+    /// Sets the time limit of one behaviour. After the first call that hangs, later behaviours get
+    /// a tenth of it, so that a call that always hangs does not cost the whole limit each time.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
     }
 
-    /// Skips the first `behaviours` of the suite: those that ran before one of them ended its
-    /// process.
+    /// Skips the first `behaviours` of the suite, which ran before one of them ended its process.
     #[must_use]
     pub fn with_skip(mut self, behaviours: usize) -> Self {
         self.skip = behaviours;
         self
     }
 
-    /// Leaves out these behaviours, by name: they are not tried, and not counted by
+    /// Omits the named behaviours: they are not tried, and not counted by
     /// [`with_skip`](Self::with_skip).
     #[must_use]
     pub fn without(mut self, behaviours: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -81,7 +80,7 @@ impl ConformanceOptions {
         self
     }
 
-    /// Returns true unless the behaviour is left out.
+    /// Returns true unless the behaviour is omitted.
     #[must_use]
     pub fn has(&self, behaviour: &str) -> bool {
         self.left_out.iter().all(|name| name != behaviour)
@@ -112,7 +111,7 @@ impl Default for ConformanceOptions {
     }
 }
 
-/// Tries one behaviour on a thread of its own; also answers whether it came back within the limit.
+/// Tries one behaviour on its own thread; also returns true if it finished within the limit.
 pub fn attempt(
     name: &'static str,
     limit: Duration,

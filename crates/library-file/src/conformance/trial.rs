@@ -1,24 +1,24 @@
-//! Results of the trial of a behaviour, and comparisons that make them.
+//! Results of trying a behaviour, and comparisons that produce them.
 
 #![expect(clippy::indexing_slicing, reason = "at a position in both lists")]
 
 use std::fmt::Debug;
 
-/// The reason that a behaviour did not pass.
+/// The reason why a behaviour did not pass.
 #[derive(Debug)]
 pub enum Failure {
-    /// It is not as the C API says.
+    /// The plug-in does not behave as the C API requires.
     Failed(String),
-    /// The plug-in does not have it, and need not.
+    /// The plug-in does not support it, which is permitted.
     Unsupported(String),
     /// There is no hardware to try it on.
     NoHardware(String),
 }
 
-/// Result of a trial: an observation, or the reason why it did not pass.
+/// The result of a trial: an observation, or the reason why it did not pass.
 pub type Verdict = Result<String, Failure>;
 
-/// Returns the failure of a behaviour, in words.
+/// Returns a failure with this detail.
 ///
 /// # Errors
 /// Always: [`Failure::Failed`].
@@ -26,7 +26,7 @@ pub fn failed<T>(detail: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Failed(detail.into()))
 }
 
-/// Compares what was found with what is expected.
+/// Compares the value found with the expected one.
 ///
 /// # Errors
 /// [`Failure::Failed`], which names both, unless they are the same.
@@ -58,14 +58,14 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Failu
     }
 }
 
-/// Returns a number of things: `1 device`, `2 devices`.
+/// Formats a number of items: `1 device`, `2 devices`.
 #[must_use]
 pub fn counted(number: usize, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{ending}")
 }
 
-/// Returns bytes without a short period.
+/// Returns test bytes without a short period.
 pub fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     let mut state = u64::from(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut pattern = Vec::with_capacity(bytes + 8);
