@@ -142,9 +142,9 @@ dtypes! {
     F4E2M1FN "F4E2M1FN" 30 32 Some(4);
     /// Byte strings of any length.
     String "STRING" 99 99 None;
-    /// 6-bit float: 2 exponent and 3 mantissa bits. Known to builds from version 4 on.
+    /// 6-bit float: 2 exponent and 3 mantissa bits. Known to builds since version 4.
     F6E2M3FN "F6E2M3FN" 34 36 Some(6);
-    /// 6-bit float: 3 exponent and 2 mantissa bits. Known to builds from version 4 on.
+    /// 6-bit float: 3 exponent and 2 mantissa bits. Known to builds since version 4.
     F6E3M2FN "F6E3M2FN" 35 35 Some(6);
 }
 

@@ -344,8 +344,8 @@ impl BuildVersions {
         self
     }
 
-    /// Lets existing scripts use an operation from `day` on: the version moves. min_consumer does
-    /// not, since data without the operation should not break.
+    /// Lets existing scripts use an operation, starting on `day`: the version moves. min_consumer
+    /// does not, since data without the operation should not break.
     ///
     /// # Errors
     /// [`EvolutionError::TooEarlyToEmit`] while consumers without the operation are still promised

@@ -40,7 +40,7 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// Creates a producer whose data any consumer from `min_consumer` on may accept.
+    /// Creates a producer whose data every consumer of version `min_consumer` or newer may accept.
     pub const fn new(version: i32, min_consumer: i32) -> Self {
         Self { version, min_consumer, bad_consumers: Vec::new(), bad_consumers_with: Vec::new() }
     }

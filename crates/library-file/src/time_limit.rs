@@ -148,8 +148,8 @@ impl<T> Drop for Lost<'_, T> {
 /// abandoned, with everything that `work` owns: nothing that the plug-in may still use is freed.
 ///
 /// # Errors
-/// [`TimeLimitError::TimedOut`], which names the call that was in progress. [`TimeLimitError::System`] if no thread
-/// can be made.
+/// [`TimeLimitError::TimedOut`], which names the call that was in progress.
+/// [`TimeLimitError::System`] if no thread can be made.
 pub fn with_time_limit<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -35,7 +35,6 @@ impl CompactLayout {
     /// # Errors
     /// [`IfrtError::Invalid`], naming the list and its length, if they are not a permutation of 0
     /// to n - 1.
-    /// - 1.
     pub fn new(major_to_minor: impl Into<Vec<i32>>) -> Result<Self, IfrtError> {
         let major_to_minor = major_to_minor.into();
         check_permutation("major_to_minor", &major_to_minor)?;

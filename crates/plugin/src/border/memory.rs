@@ -36,8 +36,8 @@ pub(super) unsafe extern "C" fn allocate<P: Platform>(
         .map_or((ptr::null_mut(), 0, 0), |found| (found.opaque, found.size, found.payload));
     let filled = SP_DeviceMemoryBase {
         struct_size: 0,
-        // SAFETY: not NULL, and the struct has one form in all layouts; the field may hold a value
-        // of the host's.
+        // SAFETY: the pointer is not NULL, and the struct has one form in all layouts; the field
+        // may hold a value of the host.
         ext: unsafe { (*target).ext },
         opaque,
         size,

@@ -103,7 +103,8 @@ impl HostStructs {
     unsafe fn of(params: *mut SE_PlatformRegistrationParams, settings: &Settings) -> Result<Self> {
         // SAFETY: the parameters are valid: not NULL, with pointers that are not NULL.
         let (platform, functions) = unsafe { ((*params).platform, (*params).platform_fns) };
-        // SAFETY: not NULL, so they are structs of the host's, which begin with their sizes.
+        // SAFETY: the pointers are not NULL, so they are structs of the host, which begin with
+        // their sizes.
         let sizes = unsafe { ((*platform).struct_size, (*functions).struct_size) };
         let forced = settings.layout.is_some();
         let layout = settings.layout.unwrap_or_else(|| layout_of_host(sizes.0, sizes.1));

@@ -217,8 +217,8 @@ pub(super) fn id(index: usize) -> i32 {
 }
 
 // The last piece of a client's work may drop the client. Its queues can be dropped there: none of
-// them waits for the thread that drops it, and whoever runs a queue's work for it holds the client
-// meanwhile.
+// them waits for the thread that drops it, and every thread that runs a queue's work for it holds
+// the client meanwhile.
 
 /// Puts work into a queue, after its present work, and completes `completer` with the result. The
 /// work may be done when this returns. Work on many bytes is done by the queue's own thread.

@@ -61,7 +61,7 @@ impl StructMemory {
     /// Writes the value at `offset` bytes.
     pub(crate) fn write<T: Scalar>(&self, offset: usize, value: T) {
         assert!(offset + size_of::<T>() <= BLOCK_BYTES, "the host writes inside its own block");
-        // SAFETY: inside the block by the assert; unaligned writes need no alignment; outside of
+        // SAFETY: inside the block by the assertion; unaligned writes need no alignment; outside
         // calls this value is the only user of the block.
         unsafe { self.start.as_ptr().add(offset).cast::<T>().write_unaligned(value) }
     }

@@ -5,9 +5,6 @@
 //! of [`Device`]. The device does not depend on these objects, except for its memory, which an
 //! allocator of the device distributes. The module does not depend on a layout of the C API: it
 //! calls functions in the fields of the newest one.
-//! [`Device`]: the device must never know it, but for its memory, which an allocator of the device
-//! gives out. This folder must never know a layout of the C API: it calls functions in the place of
-//! the newest one.
 
 mod copies;
 mod description;

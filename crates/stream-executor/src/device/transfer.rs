@@ -39,8 +39,8 @@ impl Transfer {
     /// Waits until the copy is done, and returns the host memory.
     ///
     /// # Errors
-    /// The error that the plug-in reports of the event or the stream;
-    /// [`Error::EventFailed`]. The host memory stays with the stream then, because the copy may not be over.
+    /// The error that the plug-in reports of the event or the stream; [`Error::EventFailed`]. The
+    /// host memory stays with the stream in that case, because the copy may not be over.
     pub fn wait(self) -> Result<HostMemory, Error> {
         let Self { stream, event, number, host } = self;
         event.wait()?;

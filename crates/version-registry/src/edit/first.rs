@@ -38,7 +38,8 @@ impl FirstLine {
         self
     }
 
-    /// Returns the Rust type of the line, which is its name in camel case.
+    /// Returns the Rust type of the line, which is its name in camel case, followed by `Line` if
+    /// the format has the same name.
     pub fn rust_type(&self) -> String {
         let parts = self.name.split('_').map(|part| {
             let mut characters = part.chars();

@@ -282,8 +282,8 @@ impl Executable {
     /// Returns the program after the compiler's optimizations.
     ///
     /// # Errors
-    /// The plug-in's errors; [`PjrtError::BadAnswer`] for a program that is too long, or longer than it
-    /// reported before.
+    /// The plug-in's errors; [`PjrtError::BadAnswer`] for a program that is too long, or longer
+    /// than it reported before.
     pub fn optimized_program(&self) -> Result<OptimizedProgram, PjrtError> {
         const CALL: &str = "PJRT_Executable_OptimizedProgram";
         // Queries the length first, then the bytes.
