@@ -17,17 +17,20 @@
 //!
 //! # Your own formats
 //!
-//! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] makes types of them: see `examples/downstream`.
+//! A crate declares lines of versions in its own `versions.toml`, and [`lines!`] defines types for
+//! them: see `examples/downstream`.
 //!
 //! # Modules
 //!
-//! A module uses only those above it, and none points back: [`version`] and `wire`; [`proto`] and [`codec`]; [`ifrt`].
-//! [`stablehlo`] is the crate `serdes-stablehlo`, below all of them.
+//! A module uses only the modules before it in this list: [`version`] and `wire`; [`proto`] and
+//! [`codec`]; [`ifrt`]. [`stablehlo`] is the crate `serdes-stablehlo`, on which all of them may
+//! depend.
 //!
-//! The crates that stand on this one are `serdes-device-state` (buffers of devices, from one build to another),
-//! `serdes-tensors` (files of tensors, where they lie, and their way into states and back), `serdes-check` (verdicts before
-//! loading) and `serdes-proxy` (the server of arrays and programs over gRPC, and its client). Beside it are
-//! `serdes-stream-executor` and `serdes-pjrt` (hosts of plug-ins), `serdes-graphs` and `serdes-checkpoints` (TensorFlow's graphs
+//! The crates `serdes-device-state` (buffers of devices, from one build to another),
+//! `serdes-tensors` (files of tensors, their storage, and transfers to and from states),
+//! `serdes-check` (verdicts before loading) and `serdes-proxy` (the server of arrays and programs
+//! over gRPC, and its client) depend on this one. Beside it are `serdes-stream-executor` and
+//! `serdes-pjrt` (hosts of plug-ins), `serdes-graphs` and `serdes-checkpoints` (TensorFlow's graphs
 //! and checkpoints).
 //!
 //! # Features
@@ -36,7 +39,7 @@
 //! |---|---|
 //! | `proxy` | in [`proto`], the messages of the IFRT proxy |
 //! | `serde` | `Serialize` and `Deserialize` for the types of [`ifrt`] and for versions |
-//! | `testing` | in [`codec`], what the tests of types of one's own ask of versions and formats |
+//! | `testing` | in [`codec`], checks of versions and formats for the tests of your own types |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -315,7 +315,7 @@ pub(super) unsafe fn dimensions(
     rank: usize,
 ) -> Result<Vec<i64>, PjrtError> {
     check_rank(call, rank)?;
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let dims = unsafe { list(call, "dimensions", start, rank) }?;
     if dims.iter().any(|&dim| dim < 0) {
         return Err(PjrtError::BadAnswer {

@@ -154,9 +154,9 @@ pub(super) unsafe fn attributes(
     start: *const PJRT_NamedValue,
     count: usize,
 ) -> Result<Vec<(String, Value)>, PjrtError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let found = unsafe { list(call, "its attributes", start, count) }?;
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let values = found.iter().filter_map(|value| unsafe { read(call, value) }.transpose());
     values.collect()
 }

@@ -23,7 +23,7 @@ pub(super) unsafe extern "C" fn create_allocator<P: Platform>(
     params: *mut SE_CreateAllocatorParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    // SAFETY: the host passes its platform, its parameters and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             if params.is_null() {
@@ -88,7 +88,7 @@ pub(super) unsafe extern "C" fn destroy_allocator<P: Platform>(
     _allocator: *mut SP_Allocator,
     _functions: *mut SP_AllocatorFns,
 ) {
-    // SAFETY: the host gives its platform.
+    // SAFETY: the host passes its platform.
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.allocators.destroyed_one();
     }
@@ -99,7 +99,7 @@ pub(super) unsafe extern "C" fn create_custom_allocator<P: Platform>(
     params: *mut SE_CreateCustomAllocatorParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    // SAFETY: the host passes its platform, its parameters and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             if params.is_null() {
@@ -150,7 +150,7 @@ pub(super) unsafe extern "C" fn destroy_custom_allocator<P: Platform>(
     _allocator: *mut SP_CustomAllocator,
     _functions: *mut SP_CustomAllocatorFns,
 ) {
-    // SAFETY: the host gives its platform.
+    // SAFETY: the host passes its platform.
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.allocators.destroyed_one();
     }
@@ -163,7 +163,7 @@ unsafe extern "C" fn allocate<P: Platform>(
     memory_space: i64,
     target: *mut SP_DeviceMemoryBase,
 ) {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::allocate::<P>(device, size, memory_space, target) };
 }
 
@@ -172,7 +172,7 @@ unsafe extern "C" fn deallocate<P: Platform>(
     _allocator: *const SP_Allocator,
     memory: *mut SP_DeviceMemoryBase,
 ) {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::deallocate::<P>(device, memory) };
 }
 
@@ -181,7 +181,7 @@ unsafe extern "C" fn host_memory_allocate<P: Platform>(
     _allocator: *const SP_Allocator,
     size: u64,
 ) -> *mut c_void {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::host_memory_allocate::<P>(device, size) }
 }
 
@@ -190,7 +190,7 @@ unsafe extern "C" fn host_memory_deallocate<P: Platform>(
     _allocator: *const SP_Allocator,
     start: *mut c_void,
 ) {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::host_memory_deallocate::<P>(device, start) };
 }
 
@@ -199,7 +199,7 @@ unsafe extern "C" fn unified_memory_allocate<P: Platform>(
     _allocator: *const SP_Allocator,
     size: u64,
 ) -> *mut c_void {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::unified_memory_allocate::<P>(device, size) }
 }
 
@@ -208,7 +208,7 @@ unsafe extern "C" fn unified_memory_deallocate<P: Platform>(
     _allocator: *const SP_Allocator,
     start: *mut c_void,
 ) {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::unified_memory_deallocate::<P>(device, start) };
 }
 
@@ -217,7 +217,7 @@ unsafe extern "C" fn get_allocator_stats<P: Platform>(
     _allocator: *const SP_Allocator,
     stats: *mut SP_AllocatorStats,
 ) -> TF_Bool {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::get_allocator_stats::<P>(device, stats) }
 }
 
@@ -227,7 +227,7 @@ unsafe extern "C" fn device_memory_usage<P: Platform>(
     free: *mut i64,
     total: *mut i64,
 ) -> TF_Bool {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::device_memory_usage::<P>(device, free, total) }
 }
 
@@ -245,7 +245,7 @@ unsafe extern "C" fn allocate_raw<P: Platform>(
     if !request.alignment.is_power_of_two() {
         return ptr::null_mut();
     }
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let allocation =
         unsafe { try_device::<P, _>(device, |state| memory::allocate_device(state, request)) };
     allocation.map_or(ptr::null_mut(), |found| found.opaque)
@@ -256,8 +256,8 @@ unsafe extern "C" fn deallocate_raw<P: Platform>(
     _allocator: *const SP_CustomAllocator,
     start: *mut c_void,
 ) {
-    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no
-    // more.
+    // SAFETY: the host passes a device of this platform, and memory of that device which it no
+    // longer uses.
     unsafe { memory::deallocate_device::<P>(device, start, 0, 0) };
 }
 
@@ -266,7 +266,7 @@ unsafe extern "C" fn host_allocate_raw<P: Platform>(
     _allocator: *const SP_CustomAllocator,
     size: u64,
 ) -> *mut c_void {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::host_memory_allocate::<P>(device, size) }
 }
 
@@ -275,7 +275,7 @@ unsafe extern "C" fn host_deallocate_raw<P: Platform>(
     _allocator: *const SP_CustomAllocator,
     start: *mut c_void,
 ) {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::host_memory_deallocate::<P>(device, start) };
 }
 
@@ -284,7 +284,7 @@ unsafe extern "C" fn get_custom_allocator_stats<P: Platform>(
     _allocator: *const SP_CustomAllocator,
     stats: *mut SP_AllocatorStats,
 ) -> TF_Bool {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::get_allocator_stats::<P>(device, stats) }
 }
 
@@ -294,6 +294,6 @@ unsafe extern "C" fn custom_device_memory_usage<P: Platform>(
     free: *mut i64,
     total: *mut i64,
 ) -> TF_Bool {
-    // SAFETY: the host promises for this function what it does for the executor's.
+    // SAFETY: the host gives this function the same guarantees as the executor's.
     unsafe { memory::device_memory_usage::<P>(device, free, total) }
 }

@@ -104,7 +104,7 @@ pub(super) unsafe extern "C" fn create_stream<P: Platform>(
     target: *mut SP_Stream,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device of this platform, where it wants the handle, and a status.
+    // SAFETY: the host passes a device of this platform, a place for the handle, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             give(
@@ -121,7 +121,7 @@ pub(super) unsafe extern "C" fn destroy_stream<P: Platform>(
     device: *const SP_Device,
     handle: SP_Stream,
 ) {
-    // SAFETY: the host gives a device and a stream of this platform, which it uses no more.
+    // SAFETY: the host passes a device and a stream of this platform, which it no longer uses.
     unsafe { take::<P, StreamOf<P>>(device, handle.cast(), |counters| &counters.streams) };
 }
 
@@ -131,7 +131,7 @@ pub(super) unsafe extern "C" fn create_stream_dependency<P: Platform>(
     other: SP_Stream,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and live streams of this platform, and a status.
+    // SAFETY: the host passes a device and live streams of this platform, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.create_stream_dependency(stream::<P>(dependent)?, stream::<P>(other)?)
@@ -144,7 +144,7 @@ pub(super) unsafe extern "C" fn get_stream_status<P: Platform>(
     handle: SP_Stream,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and a live stream of this platform, and a status.
+    // SAFETY: the host passes a device and a live stream of this platform, and a status.
     unsafe {
         with_device::<P>(device, status, |state| state.device.stream_status(stream::<P>(handle)?))
     };
@@ -155,7 +155,7 @@ pub(super) unsafe extern "C" fn create_event<P: Platform>(
     target: *mut SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device of this platform, where it wants the handle, and a status.
+    // SAFETY: the host passes a device of this platform, a place for the handle, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             give(
@@ -172,7 +172,7 @@ pub(super) unsafe extern "C" fn destroy_event<P: Platform>(
     device: *const SP_Device,
     handle: SP_Event,
 ) {
-    // SAFETY: the host gives a device and an event of this platform, which it uses no more.
+    // SAFETY: the host passes a device and an event of this platform, which it no longer uses.
     unsafe { take::<P, EventOf<P>>(device, handle.cast(), |counters| &counters.events) };
 }
 
@@ -180,7 +180,7 @@ pub(super) unsafe extern "C" fn get_event_status<P: Platform>(
     device: *const SP_Device,
     handle: SP_Event,
 ) -> SE_EventStatus {
-    // SAFETY: the host gives a device and a live event of this platform.
+    // SAFETY: the host passes a device and a live event of this platform.
     unsafe {
         try_device::<P, _>(device, |state| {
             Some(state.device.event_state(event::<P>(handle).ok()?).into())
@@ -195,7 +195,7 @@ pub(super) unsafe extern "C" fn record_event<P: Platform>(
     handle: SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a
+    // SAFETY: the host passes a device, a live stream and a live event of this platform, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -210,7 +210,7 @@ pub(super) unsafe extern "C" fn wait_for_event<P: Platform>(
     handle: SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live event of this platform, and a
+    // SAFETY: the host passes a device, a live stream and a live event of this platform, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -224,7 +224,7 @@ pub(super) unsafe extern "C" fn block_host_for_event<P: Platform>(
     handle: SP_Event,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and a live event of this platform, and a status.
+    // SAFETY: the host passes a device and a live event of this platform, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.block_host_for_event(event::<P>(handle)?)
@@ -237,7 +237,7 @@ pub(super) unsafe extern "C" fn create_timer<P: Platform>(
     target: *mut SP_Timer,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device of this platform, where it wants the handle, and a status.
+    // SAFETY: the host passes a device of this platform, a place for the handle, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             give(
@@ -254,7 +254,7 @@ pub(super) unsafe extern "C" fn destroy_timer<P: Platform>(
     device: *const SP_Device,
     handle: SP_Timer,
 ) {
-    // SAFETY: the host gives a device and a timer of this platform, which it uses no more.
+    // SAFETY: the host passes a device and a timer of this platform, which it no longer uses.
     unsafe { take::<P, TimerOf<P>>(device, handle.cast(), |counters| &counters.timers) };
 }
 
@@ -264,7 +264,7 @@ pub(super) unsafe extern "C" fn start_timer<P: Platform>(
     handle: SP_Timer,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a
+    // SAFETY: the host passes a device, a live stream and a live timer of this platform, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -279,7 +279,7 @@ pub(super) unsafe extern "C" fn stop_timer<P: Platform>(
     handle: SP_Timer,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a live stream and a live timer of this platform, and a
+    // SAFETY: the host passes a device, a live stream and a live timer of this platform, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -293,7 +293,7 @@ pub(super) unsafe extern "C" fn block_host_until_done<P: Platform>(
     handle: SP_Stream,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and a live stream of this platform, and a status.
+    // SAFETY: the host passes a device and a live stream of this platform, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             state.device.block_host_until_done(stream::<P>(handle)?)
@@ -305,7 +305,7 @@ pub(super) unsafe extern "C" fn synchronize_all_activity<P: Platform>(
     device: *const SP_Device,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device of this platform and a status.
+    // SAFETY: the host passes a device of this platform and a status.
     unsafe { with_device::<P>(device, status, |state| state.device.synchronize_all_activity()) };
 }
 
@@ -318,7 +318,7 @@ pub(super) unsafe extern "C" fn host_callback<P: Platform>(
     let enqueue = |state: &OpenDevice<P>| {
         let function = function?;
         let counters = &state.platform.settings.counters;
-        // SAFETY: the host gives a live stream of this platform, and a function that may be called
+        // SAFETY: the host passes a live stream of this platform, and a function that may be called
         // once with its argument, on any thread.
         let (stream, callback) = unsafe {
             let stream = stream::<P>(handle).ok()?;
@@ -335,7 +335,7 @@ pub(super) unsafe extern "C" fn host_callback<P: Platform>(
         }
         accepted.ok()
     };
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let accepted = unsafe { try_device::<P, _>(device.cast_const(), enqueue) };
     TF_Bool::from(accepted.is_some())
 }

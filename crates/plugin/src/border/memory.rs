@@ -30,7 +30,7 @@ pub(super) unsafe extern "C" fn allocate<P: Platform>(
         return;
     }
     let request = AllocationRequest { size, alignment: 1, memory_space };
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let allocation = unsafe { try_device::<P, _>(device, |state| allocate_device(state, request)) };
     let (opaque, size, payload) = allocation
         .map_or((ptr::null_mut(), 0, 0), |found| (found.opaque, found.size, found.payload));
@@ -43,8 +43,8 @@ pub(super) unsafe extern "C" fn allocate<P: Platform>(
         size,
         payload,
     };
-    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout
-    // says.
+    // SAFETY: not NULL, so it is the host's struct, which declares its size; its layout describes
+    // `filled`.
     unsafe {
         HostStruct::new(target.cast(), &SP_DeviceMemoryBase::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_DeviceMemoryBase::LAYOUT);
@@ -69,8 +69,8 @@ pub(super) unsafe extern "C" fn deallocate<P: Platform>(
     }
     // SAFETY: not NULL, and the struct has one form in all layouts.
     let (opaque, size, payload) = unsafe { ((*memory).opaque, (*memory).size, (*memory).payload) };
-    // SAFETY: the host gives a device of this platform, and memory of that device which it uses no
-    // more.
+    // SAFETY: the host passes a device of this platform, and memory of that device which it no
+    // longer uses.
     unsafe { deallocate_device::<P>(device, opaque, size, payload) };
 }
 
@@ -100,7 +100,7 @@ pub(super) unsafe extern "C" fn host_memory_allocate<P: Platform>(
     device: *const SP_Device,
     size: u64,
 ) -> *mut c_void {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let start = unsafe {
         try_device::<P, _>(device, |state| {
             let start = state.device.allocate_host(size)?;
@@ -116,8 +116,8 @@ pub(super) unsafe extern "C" fn host_memory_deallocate<P: Platform>(
     start: *mut c_void,
 ) {
     let Some(start) = NonNull::new(start) else { return };
-    // SAFETY: the host gives a device of this platform, and host memory of that device which it
-    // uses no more.
+    // SAFETY: the host passes a device of this platform, and host memory of that device which it no
+    // longer uses.
     unsafe {
         try_device::<P, _>(device, |state| {
             state.platform.settings.counters.host_memory.destroyed_one();
@@ -131,7 +131,7 @@ pub(super) unsafe extern "C" fn unified_memory_allocate<P: Platform>(
     device: *const SP_Device,
     size: u64,
 ) -> *mut c_void {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let start = unsafe {
         try_device::<P, _>(device, |state| {
             let start = state.device.allocate_unified(size)?;
@@ -147,8 +147,8 @@ pub(super) unsafe extern "C" fn unified_memory_deallocate<P: Platform>(
     start: *mut c_void,
 ) {
     let Some(start) = NonNull::new(start) else { return };
-    // SAFETY: the host gives a device of this platform, and unified memory of that device which it
-    // uses no more.
+    // SAFETY: the host passes a device of this platform, and unified memory of that device which it
+    // no longer uses.
     unsafe {
         try_device::<P, _>(device, |state| {
             state.platform.settings.counters.unified_memory.destroyed_one();
@@ -165,15 +165,15 @@ pub(super) unsafe extern "C" fn get_allocator_stats<P: Platform>(
     if target.is_null() {
         return 0;
     }
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let Some(stats) =
         (unsafe { try_device::<P, _>(device, |state| state.device.allocator_stats()) })
     else {
         return 0;
     };
     let filled = c_stats(&stats);
-    // SAFETY: not NULL, so the host's struct, which says its size; `filled` is what its layout
-    // says.
+    // SAFETY: not NULL, so it is the host's struct, which declares its size; its layout describes
+    // `filled`.
     unsafe {
         HostStruct::new(target.cast(), &SP_AllocatorStats::LAYOUT, false)
             .fill((&raw const filled).cast(), &SP_AllocatorStats::LAYOUT);
@@ -207,12 +207,12 @@ pub(super) unsafe extern "C" fn device_memory_usage<P: Platform>(
     free: *mut i64,
     total: *mut i64,
 ) -> TF_Bool {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     let Some(usage) = (unsafe { try_device::<P, _>(device, |state| state.device.memory_usage()) })
     else {
         return 0;
     };
-    // SAFETY: the host gives NULL or where it wants the numbers.
+    // SAFETY: the host passes NULL or a place for the numbers.
     let written = unsafe {
         write_out(free, signed(usage.free), "free")
             .and_then(|()| write_out(total, signed(usage.total), "total"))
@@ -228,7 +228,7 @@ pub(super) unsafe extern "C" fn memcpy_dtoh<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that
+    // SAFETY: the host passes a device, a stream and memory of this platform, host memory of that
     // size, all live until the copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -247,7 +247,7 @@ pub(super) unsafe extern "C" fn memcpy_htod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memory of this platform, host memory of that
+    // SAFETY: the host passes a device, a stream and memory of this platform, host memory of that
     // size, all live until the copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -266,7 +266,7 @@ pub(super) unsafe extern "C" fn memcpy_dtod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device, a stream and memories of this platform, all live until the
+    // SAFETY: the host passes a device, a stream and memories of this platform, all live until the
     // copy is done, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -284,7 +284,7 @@ pub(super) unsafe extern "C" fn sync_memcpy_dtoh<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a
+    // SAFETY: the host passes a device and memory of this platform, host memory of that size, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -301,7 +301,7 @@ pub(super) unsafe extern "C" fn sync_memcpy_htod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and memory of this platform, host memory of that size, and a
+    // SAFETY: the host passes a device and memory of this platform, host memory of that size, and a
     // status.
     unsafe {
         with_device::<P>(device, status, |state| {
@@ -318,7 +318,7 @@ pub(super) unsafe extern "C" fn sync_memcpy_dtod<P: Platform>(
     size: u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives a device and memories of this platform, and a status.
+    // SAFETY: the host passes a device and memories of this platform, and a status.
     unsafe {
         with_device::<P>(device, status, |state| {
             let target = DeviceMemory::from_c(target, size, "target")?;

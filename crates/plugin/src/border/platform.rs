@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub(super) unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
-    // SAFETY: the host gives the platform that was registered, and uses it no more.
+    // SAFETY: the host passes the platform that was registered, and no longer uses it.
     unsafe { release::<P>(platform) };
 }
 
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn get_device_count<P: Platform>(
     count: *mut c_int,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform and a status, as the C API says.
+    // SAFETY: the host passes its platform and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             let devices = c_int::try_from(state.platform.device_count()?).map_err(|_| {
@@ -73,7 +73,7 @@ pub(super) unsafe extern "C" fn create_device<P: Platform>(
     params: *mut SE_CreateDeviceParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform and a status, as the C API says.
+    // SAFETY: the host passes its platform and a status, as the C API says.
     unsafe { with_platform::<P>(platform, status, |state| fill_device(platform, state, params)) };
 }
 
@@ -185,7 +185,7 @@ pub(super) unsafe extern "C" fn create_device_fns<P: Platform>(
     params: *mut SE_CreateDeviceFnsParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    // SAFETY: the host passes its platform, its parameters and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             let target = if params.is_null() { ptr::null_mut() } else { (*params).device_fns };
@@ -213,7 +213,7 @@ pub(super) unsafe extern "C" fn destroy_device_fns<P: Platform>(
     platform: *const SP_Platform,
     _functions: *mut SP_DeviceFns,
 ) {
-    // SAFETY: the host gives its platform.
+    // SAFETY: the host passes its platform.
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.device_functions.destroyed_one();
     }
@@ -224,7 +224,7 @@ pub(super) unsafe extern "C" fn create_stream_executor<P: Platform>(
     params: *mut SE_CreateStreamExecutorParams,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform, its parameters and a status, as the C API says.
+    // SAFETY: the host passes its platform, its parameters and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             let target = if params.is_null() { ptr::null_mut() } else { (*params).stream_executor };
@@ -248,7 +248,7 @@ pub(super) unsafe extern "C" fn destroy_stream_executor<P: Platform>(
     platform: *const SP_Platform,
     _executor: *mut SP_StreamExecutor,
 ) {
-    // SAFETY: the host gives its platform.
+    // SAFETY: the host passes its platform.
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.stream_executors.destroyed_one();
     }
@@ -259,7 +259,7 @@ pub(super) unsafe extern "C" fn create_timer_fns<P: Platform>(
     target: *mut SP_TimerFns,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host gives its platform, its struct and a status, as the C API says.
+    // SAFETY: the host passes its platform, its struct and a status, as the C API says.
     unsafe {
         with_platform::<P>(platform, status, |state| {
             let filled = SP_TimerFns {
@@ -284,29 +284,29 @@ pub(super) unsafe extern "C" fn destroy_timer_fns<P: Platform>(
     platform: *const SP_Platform,
     _functions: *mut SP_TimerFns,
 ) {
-    // SAFETY: the host gives its platform.
+    // SAFETY: the host passes its platform.
     if let Ok(state) = unsafe { platform_state::<P>(platform) } {
         state.settings.counters.timer_functions.destroyed_one();
     }
 }
 
 unsafe extern "C" fn get_numa_node<P: Platform>(device: *const SP_Device) -> i32 {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     unsafe { try_device::<P, _>(device, |state| Some(state.numa_node)) }.unwrap_or(-1)
 }
 
 unsafe extern "C" fn get_memory_bandwidth<P: Platform>(device: *const SP_Device) -> i64 {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     unsafe { try_device::<P, _>(device, |state| Some(state.memory_bandwidth)) }.unwrap_or(-1)
 }
 
 unsafe extern "C" fn get_gflops<P: Platform>(device: *const SP_Device) -> f64 {
-    // SAFETY: the host gives a device of this platform.
+    // SAFETY: the host passes a device of this platform.
     unsafe { try_device::<P, _>(device, |state| Some(state.gflops)) }.unwrap_or(-1.0)
 }
 
 unsafe extern "C" fn nanoseconds<P: Platform>(timer: SP_Timer) -> u64 {
-    // SAFETY: the host gives NULL or a timer of this platform, which `create_timer::<P>` made.
+    // SAFETY: the host passes NULL or a timer of this platform, which `create_timer::<P>` made.
     match unsafe { timer.cast::<<P::Device as Device>::Timer>().as_ref() } {
         Some(timer) => contain(|| Ok(P::Device::nanoseconds(timer))).unwrap_or(0),
         None => 0,

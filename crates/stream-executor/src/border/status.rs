@@ -97,7 +97,7 @@ pub(crate) fn served_addresses() -> [usize; 8] {
 /// by this thread alone.
 unsafe fn borrow<'a>(status: *mut TF_Status) -> Option<&'a mut Status> {
     // SAFETY: every status in the process is a `Status` (the shim is checked to win over other
-    // definers of the functions), and the caller vouches for its life and its use.
+    // definers of the functions), and the caller guarantees its lifetime and its use.
     unsafe { status.cast::<Status>().as_mut() }
 }
 
@@ -107,7 +107,7 @@ unsafe fn owned(text: *const c_char) -> CString {
     if text.is_null() {
         return CString::default();
     }
-    // SAFETY: not NULL, and the caller vouches for the rest.
+    // SAFETY: not NULL, and the caller guarantees the rest.
     unsafe { CStr::from_ptr(text) }.to_owned()
 }
 
@@ -124,9 +124,9 @@ unsafe extern "C" fn tf_delete_status(status: *mut TF_Status) {
 }
 
 unsafe extern "C" fn tf_set_status(status: *mut TF_Status, code: TF_Code, message: *const c_char) {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     if let Some(status) = unsafe { borrow(status) } {
-        // SAFETY: the C API hands in NULL or texts that end in NUL and stay during the call.
+        // SAFETY: the C API passes NULL or texts that end in NUL and stay during the call.
         let message = unsafe { owned(message) };
         status.set(code, message);
     }
@@ -137,13 +137,13 @@ unsafe extern "C" fn tf_set_payload(
     key: *const c_char,
     value: *const c_char,
 ) {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     let Some(status) = (unsafe { borrow(status) }) else { return };
     // As in TensorFlow, a status with the code OK has no payloads.
     if status.is_ok() {
         return;
     }
-    // SAFETY: the C API hands in NULL or texts that end in NUL and stay during the call.
+    // SAFETY: the C API passes NULL or texts that end in NUL and stay during the call.
     let (key, value) = unsafe { (owned(key), owned(value)) };
     let payloads = &mut status.detail.get_or_insert_default().payloads;
     match payloads.iter_mut().find(|(known, _)| *known == key) {
@@ -159,7 +159,7 @@ unsafe extern "C" fn tf_for_each_payload(
     visitor: Option<PayloadVisitor>,
     capture: *mut c_void,
 ) {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     let (Some(status), Some(visitor)) = (unsafe { borrow(status) }, visitor) else { return };
     // The visitor may modify the same status, so it visits a copy.
     let payloads = status.detail.as_ref().map(|detail| detail.payloads.clone());
@@ -174,9 +174,9 @@ unsafe extern "C" fn tf_set_status_from_io_error(
     error: c_int,
     context: *const c_char,
 ) {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     let Some(status) = (unsafe { borrow(status) }) else { return };
-    // SAFETY: the C API hands in NULL or texts that end in NUL and stay during the call.
+    // SAFETY: the C API passes NULL or texts that end in NUL and stay during the call.
     let context = unsafe { owned(context) };
     let code = error;
     let error = io::Error::from_raw_os_error(code);
@@ -186,12 +186,12 @@ unsafe extern "C" fn tf_set_status_from_io_error(
 }
 
 unsafe extern "C" fn tf_get_code(status: *const TF_Status) -> TF_Code {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     unsafe { borrow(status.cast_mut()) }.map_or(TF_Code::OK, |status| status.code)
 }
 
 unsafe extern "C" fn tf_message(status: *const TF_Status) -> *const c_char {
-    // SAFETY: the C API hands in NULL or a living status of ours, which this thread alone uses.
+    // SAFETY: the C API passes NULL or a live status of ours, which only this thread uses.
     let status = unsafe { borrow(status.cast_mut()) };
     let detail = status.and_then(|status| status.detail.as_deref());
     detail.map_or(c"", |detail| detail.message.as_c_str()).as_ptr()
@@ -202,7 +202,7 @@ unsafe extern "C" fn tf_message(status: *const TF_Status) -> *const c_char {
 /// # Safety
 /// `status` is NULL or a living status of this process, used by this thread alone.
 pub(crate) unsafe fn report_to_plugin(status: *mut TF_Status, code: TF_Code, message: &str) {
-    // SAFETY: NULL, or a living status of ours that this thread alone uses, by the condition above.
+    // SAFETY: NULL, or a live status of ours that this thread alone uses, by the condition above.
     if let Some(status) = unsafe { borrow(status) } {
         let text: String = message.chars().filter(|&c| c != '\0').collect();
         status.set(code, CString::new(text).unwrap_or_default());

@@ -139,8 +139,8 @@ impl<'a> StructView<'a> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
         // Read as a pointer, to keep the provenance of the plug-in's own pointer.
         let address: *const () = self.scalar(field)?;
-        // SAFETY: same size (asserted), not NULL, and the caller vouches for the type; the plug-in
-        // vouches for the address.
+        // SAFETY: same size (asserted), not NULL, and the caller guarantees the type, and the
+        // plug-in the address.
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 }

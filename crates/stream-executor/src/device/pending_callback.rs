@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn run(argument: *mut c_void, status: *mut TF_Statu
     let result = catch_unwind(AssertUnwindSafe(function))
         .unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(panic.as_ref()))));
     if let Err(message) = &result {
-        // SAFETY: NULL, or a status that the plug-in made with our functions and hands to this
+        // SAFETY: NULL, or a status that the plug-in made with our functions and passes to this
         // call.
         unsafe { report_to_plugin(status, TF_Code::INTERNAL, message) };
     }

@@ -93,7 +93,7 @@ impl Stream {
             }
             let calls = self.inner.device.calls();
             // SAFETY: device and stream are alive; the part lies in memory that the stream keeps;
-            // the target is long enough, kept by the stream, and out of everybody's reach until the
+            // the target is long enough, kept by the stream, and inaccessible to others until the
             // transfer is done.
             unsafe { calls.memcpy_dtoh(self.inner.handle, start, part.as_ptr(), bytes as u64) }
         })

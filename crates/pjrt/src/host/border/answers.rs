@@ -34,7 +34,7 @@ pub(crate) unsafe fn text(
     start: *const c_char,
     length: usize,
 ) -> Result<String, PjrtError> {
-    // SAFETY: as the caller says; a byte is aligned everywhere.
+    // SAFETY: guaranteed by the caller; a byte is aligned everywhere.
     let bytes = unsafe { list(call, what, start.cast::<u8>(), length) }?;
     Ok(printable(bytes))
 }
@@ -87,7 +87,7 @@ pub(in crate::host) unsafe fn owned_bytes<T>(
     owner: *mut T,
     deleter: Deleter<T>,
 ) -> Result<Vec<u8>, PjrtError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let copied = unsafe { bytes(call, what, start, length) }.map(<[u8]>::to_vec);
     if let Some(deleter) = deleter.filter(|_| !owner.is_null()) {
         let _call = enter(&"the deleter of serialized bytes");
@@ -137,7 +137,7 @@ pub(in crate::host) unsafe fn handles<T>(
     start: *const *mut T,
     length: usize,
 ) -> Result<Vec<NonNull<T>>, PjrtError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let found = unsafe { list(call, "its list", start, length) }?;
     found.iter().map(|&handle| pointer(call, "an entry of its list", handle)).collect()
 }

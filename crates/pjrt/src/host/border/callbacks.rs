@@ -60,7 +60,7 @@ pub(in crate::host) unsafe fn call_when_ready(
     arguments.event = event;
     arguments.callback = Some(ready);
     arguments.user_arg = ptr::without_provenance_mut(number);
-    // SAFETY: the event is alive, as the caller says; the callback takes any number.
+    // SAFETY: the caller guarantees that the event is alive; the callback accepts any number.
     unsafe { table.call(&mut arguments) }.map_err(|error| (error, take(number)))
 }
 

@@ -374,10 +374,10 @@ unsafe fn texts(
     sizes: *const usize,
     count: usize,
 ) -> Result<Vec<String>, PjrtError> {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let (starts, sizes) =
         unsafe { (list(call, "its list", start, count)?, list(call, "its list", sizes, count)?) };
     let pairs = starts.iter().zip(sizes);
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     pairs.map(|(&start, &size)| unsafe { text(call, "a text", start, size) }).collect()
 }

@@ -25,7 +25,7 @@ impl Executable {
         };
         // SAFETY: the executable is alive.
         let found = unsafe { self.table().ask_extension(ask) }?;
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_parameters) }
     }
 
@@ -42,7 +42,7 @@ impl Executable {
         };
         // SAFETY: the executable is alive.
         let found = unsafe { self.table().ask_extension(ask) }?;
-        // SAFETY: the plug-in declares this number of entries; they are the executable's.
+        // SAFETY: the plug-in declares this number of entries; they belong to the executable.
         let messages =
             unsafe { messages(CALL, found.shardings, found.sharding_sizes, found.num_outputs) }?;
         if let Some(messages) = &messages {
@@ -64,11 +64,11 @@ unsafe fn messages(
     if start.is_null() {
         return Ok(None);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let (starts, sizes) =
         unsafe { (list(call, "its list", start, count)?, list(call, "its list", sizes, count)?) };
     let messages = starts.iter().zip(sizes).map(|(&start, &size)| {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { bytes(call, "a sharding", start, size) }.map(<[u8]>::to_vec)
     });
     messages.collect::<Result<_, _>>().map(Some)
