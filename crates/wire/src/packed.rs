@@ -290,8 +290,7 @@ mod avx2 {
                 rest = rest.get(BLOCK..).unwrap_or_default();
             } else {
                 for _ in 0..MIXED {
-                    // A block has more than three numbers' worth of bytes, but at most eight
-                    // numbers are read at a time.
+                    // A block of 32 bytes has at least four numbers, but may have fewer than eight.
                     if rest.is_empty() {
                         break;
                     }

@@ -45,8 +45,8 @@ impl RemapPlan {
         } else {
             Cow::Owned(self.devices_of(&mapped)?)
         };
-        // Device lists cannot name one of several shards on the same device, so this case compares
-        // only the devices.
+        // Device lists cannot name one of several shards on the same device, so they may not
+        // describe the mappings.
         if !self.input_devices.is_empty() || self.has_several_shards_on_a_device() {
             self.check_devices_say(&devices, mapped)?;
         }

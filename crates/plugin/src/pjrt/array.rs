@@ -234,7 +234,7 @@ impl<P: Plugin> Array<P> {
         }
     }
 
-    /// Calls `copy` with its bytes when they are written, after earlier reads.
+    /// Calls `work` with its bytes when they are written, after earlier reads.
     fn copy_out(
         &self,
         bytes: usize,
