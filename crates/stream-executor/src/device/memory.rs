@@ -72,9 +72,9 @@ impl Drop for DeviceAllocation {
 impl Device {
     /// Allocates device memory of `bytes` bytes with unspecified content.
     ///
-    /// Where the platform asks for the host's best-fit allocator
-    /// ([`Platform::uses_bfc_allocator`](crate::Platform::uses_bfc_allocator)) the allocator
-    /// ([`Self::allocator`]) provides the memory, else the plug-in itself.
+    /// If the platform asks for the host's best-fit allocator
+    /// ([`Platform::uses_bfc_allocator`](crate::Platform::uses_bfc_allocator)), the memory comes
+    /// from it ([`Self::allocator`]), else from the plug-in itself.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; [`Error::Unsupported`].
