@@ -1,6 +1,6 @@
 //! CRC-32C (Castagnoli, CRC-32/ISCSI), the checksum of every file format that this library writes.
 //!
-//! Only here is it known who computes it.
+//! All other modules compute this checksum through the functions here.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
@@ -10,15 +10,15 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
-/// Returns the CRC-32C of two parts in a row: the first has the checksum `first`, and the second,
-/// which is `second_len` bytes long, has the checksum `second`.
+/// Returns the CRC-32C of two consecutive parts: `first` is the checksum of the first part, and
+/// `second` that of the second part, which is `second_len` bytes long.
 #[inline]
 pub fn combine(first: u32, second: u32, second_len: u64) -> u32 {
     let algorithm = CrcAlgorithm::Crc32Iscsi;
     low_32(crc_fast::checksum_combine(algorithm, first.into(), second.into(), second_len))
 }
 
-/// A CRC-32C over bytes that come in parts.
+/// Computes a CRC-32C incrementally.
 #[derive(Clone, Debug)]
 pub struct Crc32c(Digest);
 
@@ -29,13 +29,13 @@ impl Default for Crc32c {
 }
 
 impl Crc32c {
-    /// Creates the checksum of no bytes yet.
+    /// Creates a checksum of zero bytes.
     #[inline]
     pub fn new() -> Self {
         Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }
 
-    /// Continues over `bytes`.
+    /// Adds `bytes` to the checksum.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
@@ -47,7 +47,7 @@ impl Crc32c {
         low_32(self.0.finalize())
     }
 
-    /// Returns the checksum of all bytes so far; begins again with none.
+    /// Returns the checksum of all bytes so far, and resets it.
     #[inline]
     pub fn take(&mut self) -> u32 {
         low_32(self.0.finalize_reset())
@@ -55,7 +55,7 @@ impl Crc32c {
 }
 
 fn low_32(crc: u64) -> u32 {
-    // The library answers in 64 bits for every width; those above 32 are zero here.
+    // The library returns 64 bits for every width; for CRC-32 the upper 32 are zero.
     (crc & u64::from(u32::MAX)) as u32
 }
 

@@ -14,26 +14,26 @@ use super::{Cancelled, Error, ProgressMonitor};
 /// Interval at which a wait for the disk checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Durability that a file has before it gets its name.
+/// How far a file is written to the disk before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Durability {
-    /// The data, the file's length and its new name are on the disk before the save is done.
+    /// The data, the file's length and its new name are on the disk before the save returns.
     #[default]
     Data,
-    /// The system writes when it likes; a crash of the machine may lose the new file or leave it
-    /// damaged. A crash of the process may not.
+    /// The system writes at its own time: a crash of the machine may lose or damage the new file; a
+    /// crash of the process does not.
     None,
 }
 
-/// Takes the bytes of a file to the disk, which may take minutes and which no signal ends. Once the
-/// work is stopped this returns without waiting for the end: the file may then be removed.
+/// Syncs a file to the disk, which may take minutes and which no signal interrupts. Returns early
+/// once the work is cancelled: the file may then be removed.
 pub fn sync_watched(file: &File, monitor: &ProgressMonitor) -> io::Result<Result<(), Cancelled>> {
     let file = file.try_clone()?;
     watched(monitor, move || file.sync_data())
 }
 
-/// Does `work` on a thread of its own, and waits for it until the monitor is cancelled.
+/// Runs `work` on a thread of its own, and waits for it until the monitor is cancelled.
 fn watched(
     monitor: &ProgressMonitor,
     work: impl FnOnce() -> io::Result<()> + Send + 'static,
@@ -58,7 +58,7 @@ fn watched(
     }
 }
 
-/// Makes new names in a directory last.
+/// Syncs the names in a directory to the disk.
 pub fn sync_directory(path: &Path) -> Result<(), Error> {
     if cfg!(unix) {
         File::open(path)

@@ -1,14 +1,14 @@
-//! Errors of the operating system; the modules above make their own errors of them.
+//! Errors of the operating system, which the modules above convert into their own.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// The system could not do something with a file.
+/// A failed operation on a file.
 #[derive(Debug)]
 pub struct Error {
-    /// The operation: "create".
+    /// The operation, such as "create".
     pub action: &'static str,
     /// The file.
     pub path: PathBuf,
@@ -21,7 +21,8 @@ impl Error {
         Self { action, path: path.to_path_buf(), source }
     }
 
-    /// Returns a target that is none, with what is expected instead.
+    /// Returns the error for a path that cannot be a target; `reason` says what is expected
+    /// instead.
     pub(super) fn refused(action: &'static str, path: &Path, reason: &str) -> Self {
         Self::new(action, path, io::Error::new(io::ErrorKind::InvalidInput, reason.to_owned()))
     }

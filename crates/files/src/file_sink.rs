@@ -1,5 +1,5 @@
-//! A file that is taken to the disk while it is still being written, so that the sync at the end
-//! has little left to do.
+//! Writer that syncs a file in the background while it is written, so that the sync at the end has
+//! little left to do.
 
 use std::{
     fs::File,
@@ -10,31 +10,31 @@ use std::{
 
 use super::Durability;
 
-/// Bytes between two syncs. Each commits the file system's journal, so they must not be many.
+/// Bytes between two syncs. Each sync commits the file system's journal, so they should be rare.
 const SYNC_EVERY: u64 = 64 << 20;
 
-/// A file that is written from its beginning to its end.
+/// A file that is written sequentially and synced meanwhile.
 pub struct FileSink {
     file: File,
     durability: Durability,
-    /// Bytes since a sync was last asked for.
+    /// Bytes written since the last request for a sync.
     waiting: u64,
     syncing: Option<Syncing>,
 }
 
-/// A thread that syncs the file each time it is asked to. It waits for the disk, not for a core.
+/// A thread that syncs the file on request. It waits for the disk and uses no core.
 struct Syncing {
     ask: SyncSender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
 impl FileSink {
-    /// Creates a new file, to be synced at the end as `durability` says.
+    /// Creates a sink for a new file; `durability` says if the file is synced at the end.
     pub fn new(file: File, durability: Durability) -> Self {
         Self { file, durability, waiting: 0, syncing: None }
     }
 
-    /// Asks for a sync; one that has not begun yet is enough.
+    /// Requests a sync, unless a request is still pending.
     fn ask(&mut self) -> io::Result<()> {
         let syncing = match &self.syncing {
             Some(syncing) => syncing,
@@ -52,8 +52,8 @@ impl FileSink {
         }
     }
 
-    /// Waits until no sync is under way. The system reports an error of the disk to one sync only,
-    /// so this must not drop it.
+    /// Waits for the running sync. The system reports a disk error to one sync only, so its result
+    /// must not be dropped.
     fn join(&mut self) -> io::Result<()> {
         let Some(Syncing { ask, thread }) = self.syncing.take() else { return Ok(()) };
         drop(ask);
@@ -85,7 +85,7 @@ impl Seek for FileSink {
 
 impl Drop for FileSink {
     fn drop(&mut self) {
-        // The owner is about to remove the file: what became of it no longer matters.
+        // The owner is about to remove the file: the result no longer matters.
         let _ = self.join();
     }
 }

@@ -2,17 +2,17 @@
 //! and replaced atomically.
 //!
 //! Bytes go into a partial file beside the target, which only its owner can read; at the end it
-//! gets what the target had (mode, owner, group, extended attributes) and then the target's name.
-//! The owner of a partial file holds a lock on it for as long as it lives, so that the next save
-//! can tell those of dead owners from those of live ones. A [`ProgressMonitor`] reports the progress of long
-//! work, and can cancel it.
+//! gets the attributes of the target (mode, owner, group, extended attributes) and then its name.
+//! The owner of a partial file holds a lock on it for its whole life, so that the next save can
+//! tell leftovers of dead processes from files in use. A [`ProgressMonitor`] reports the progress
+//! of long work, and can cancel it.
 //!
-//! This crate must never know what the bytes mean. It never opens an entry that it did not create:
-//! links, pipes and other users' files that have the name of a partial file stay as they are.
+//! This crate does not interpret the bytes. It never opens an entry that it did not create: links,
+//! pipes and other users' files with the name of a partial file stay as they are.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No file and no store makes the crate panic: what could is an exception with its reason.
+// Files and stores must not make the crate panic: each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

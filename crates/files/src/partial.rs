@@ -1,4 +1,4 @@
-//! Partial files: what they are called, how they are made, and which of them are left of the dead.
+//! Partial files: their names, their creation, and the removal of leftovers of dead processes.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,7 +11,8 @@ use std::{
 use super::{Error, crc32c, place::TargetPlace};
 
 const SUFFIX: &str = ".partial";
-/// Somebody would have to guess 64 random bits so often, or to take every file for a leftover.
+/// Attempts to create a file, after which creation fails: names have 64 random bits, so only
+/// another process that removes every new file gets this far.
 const MOST_ATTEMPTS: usize = 100;
 
 /// A partial file, open and locked.
@@ -22,7 +23,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Makes one for a target, readable by its owner only; `target` is for messages.
+    /// Creates a partial file for a place, readable by its owner only; `target` is for messages.
     pub(super) fn create(place: &TargetPlace, target: &Path) -> Result<Self, Error> {
         for _ in 0..MOST_ATTEMPTS {
             let path = new_path(place);
@@ -31,10 +32,10 @@ impl Partial {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Error::new("create", target, error)),
             };
-            // Between the two steps another saver may have taken the file for a leftover.
+            // Another saver may have taken the file for a leftover before it was locked.
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => continue,
-                // A file system without locks: then leftovers stay, and nothing else changes.
+                // Without locks in the file system leftovers stay; nothing else changes.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
             }
             if path.exists() {
@@ -45,9 +46,9 @@ impl Partial {
         Err(Error::new("create", target, io::Error::other(reason)))
     }
 
-    /// Returns the mode that a new file of this name gets, by the umask and by what the directory
-    /// says: that of one which is made, looked at and removed, since the umask of a process cannot
-    /// be read without changing it.
+    /// Returns the mode that a new file of this name gets from the umask and the directory: creates
+    /// a file, reads its mode and removes it, since a process cannot read its umask without
+    /// changing it.
     #[cfg(unix)]
     pub(super) fn default_mode(place: &TargetPlace, target: &Path) -> Result<u32, Error> {
         use std::os::unix::fs::PermissionsExt;
@@ -59,18 +60,18 @@ impl Partial {
         let removed = fs::remove_file(&path);
         let mode = mode.map_err(failed)?;
         match removed {
-            // Another saver took it for a leftover.
+            // Another saver may have removed the file as a leftover.
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
             _ => Ok(mode & 0o777),
         }
     }
 }
 
-/// Returns a name that no partial file of the target has yet.
+/// Returns an unused name for a partial file of the target.
 pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     let random = RandomState::new().hash_one(std::process::id());
     let mut path = PathBuf::new();
-    // The name of the target may be as long as names are at all.
+    // The target's name may already have the maximum length.
     for known_as in names_in_partials(&place.name) {
         let mut name = OsString::from(".");
         name.push(known_as);
@@ -86,14 +87,14 @@ pub(super) fn new_path(place: &TargetPlace) -> PathBuf {
     path
 }
 
-/// Prefixes for the names of a target's partial files: the target's name, or the checksum of it
-/// where that would be too long.
+/// Returns the prefixes for the names of a target's partial files: the target's name, and its
+/// checksum for use where the name would be too long.
 fn names_in_partials(name: &OsStr) -> [OsString; 2] {
     let sum = crc32c(name.as_encoded_bytes());
     [name.to_owned(), format!("long-{sum:08x}").into()]
 }
 
-/// Makes a file, which must not be there, not even as a link to nowhere.
+/// Creates a file; fails if the path exists, even as a dangling link.
 fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -104,17 +105,17 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     options.open(path)
 }
 
-/// Removes partial files of a target whose owner is dead. Failures are no concern of the save.
+/// Removes the target's partial files whose owner is dead. Failures do not affect the save.
 pub(super) fn remove_leftovers(place: &TargetPlace) {
     dead_partials(&place.directory, &place.name).for_each(DeadPartial::remove);
 }
 
-/// Removes the partial files that dead savers of `target` left beside it, and those of the files
-/// that belong to it, whose names begin as its own does. Those of live savers stay. Failures are of
-/// no concern: the next save of the same target tries again.
+/// Removes the partial files that dead savers of `target` left beside it, and those of its other
+/// files, whose names begin with the target's name. Partial files of live savers stay. Failures are
+/// ignored: the next save of the target tries again.
 ///
-/// The notes of a set of shards stay: by them the next save of the set finds the complete files that
-/// a dead one left.
+/// The notes of a set of shards stay: with them the next save of the set finds the complete files
+/// that a dead saver left.
 pub fn remove_leftovers_of(target: &Path) {
     let Ok(place) = TargetPlace::of(target) else { return };
     remove_leftovers(&place);
@@ -129,7 +130,7 @@ pub fn remove_leftovers_of(target: &Path) {
     }
 }
 
-/// A partial file whose owner is dead; it is locked while this lives.
+/// A partial file whose owner is dead, locked for the life of this value.
 #[derive(Debug)]
 pub struct DeadPartial {
     /// The open file.
@@ -138,25 +139,25 @@ pub struct DeadPartial {
 }
 
 impl DeadPartial {
-    /// Returns a partial file, if its owner is dead. A path that leads to no regular file is none:
-    /// no saver made it.
+    /// Opens a partial file if its owner is dead. Returns `None` for a path that is no regular
+    /// file: no saver created it.
     fn at(path: PathBuf) -> Option<Self> {
         let file = open_existing(&path).ok()?;
         file.try_lock().is_ok().then_some(Self { file, path })
     }
 
-    /// Removes it. It is locked until it is gone: its owner may be about to lock it, and would take
-    /// it for its own.
+    /// Removes the file. It stays locked until it is gone: its owner may be about to lock it, and
+    /// would take it for its own.
     pub fn remove(self) {
         let Self { file, path } = self;
-        // Failures are no concern of the save.
+        // Failures do not affect the save.
         let _ = fs::remove_file(path);
         drop(file);
     }
 }
 
-/// Returns the partial files of the target of this name in a directory whose owners are dead, one
-/// open at a time. What cannot be listed has none.
+/// Returns the partial files of the named target in a directory whose owners are dead, one open at
+/// a time. A directory that cannot be listed yields none.
 pub fn dead_partials(
     directory: &Path,
     target: &OsStr,
@@ -171,7 +172,7 @@ pub fn dead_partials(
     })
 }
 
-/// Returns the name of the target of a partial file; `None` if the name is none of a partial file.
+/// Returns the target's name for the name of a partial file; `None` for other names.
 pub fn target_of(partial: &str) -> Option<&str> {
     named_in(partial.as_bytes()).and_then(|name| str::from_utf8(name).ok())
 }
@@ -183,8 +184,8 @@ fn named_in(partial: &[u8]) -> Option<&[u8]> {
     rest.strip_suffix(b".").filter(|_| plain)
 }
 
-/// Removes a partial file whose owner is dead; answers whether it is dead. A path that leads to no
-/// regular file stays as it is: no saver made it.
+/// Removes a partial file whose owner is dead; returns true if the owner was dead. A path that is
+/// no regular file stays: no saver created it.
 pub fn remove_if_dead(partial: &Path) -> bool {
     let dead = DeadPartial::at(partial.to_owned());
     let is_dead = dead.is_some();
@@ -192,9 +193,9 @@ pub fn remove_if_dead(partial: &Path) -> bool {
     is_dead
 }
 
-/// Opens a file that may be anybody's: no link is followed, nothing is waited for.
+/// Opens a file of any owner, without following a link and without blocking.
 fn open_existing(path: &Path) -> io::Result<File> {
-    // Opening a device may do something; a swap after this look is caught below.
+    // Opening a device may have effects; a swap after this check is caught below.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

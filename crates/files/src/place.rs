@@ -8,10 +8,10 @@ use std::{
 
 use super::Error;
 
-/// Links that are followed before they count as a loop, as on Linux.
+/// Maximum number of links to follow, as on Linux; more count as a loop.
 const MOST_LINKS: usize = 40;
 
-/// A name in a directory that is there.
+/// A name in an existing directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TargetPlace {
     /// The directory: absolute, without links.
@@ -21,8 +21,8 @@ pub(super) struct TargetPlace {
 }
 
 impl TargetPlace {
-    /// Returns the place that `target` means. A link is replaced where it points, not where it
-    /// stands, also if nothing is there yet.
+    /// Returns the place that `target` denotes. For a link it is the place that the link points to,
+    /// even if no file is there yet.
     pub(super) fn of(target: &Path) -> Result<Self, Error> {
         use std::io::{
             self,
@@ -35,7 +35,7 @@ impl TargetPlace {
             let place = Self::at(&path, target)?;
             match fs::read_link(place.path()) {
                 Ok(next) => path = place.directory.join(next),
-                // No link, or nothing there.
+                // The path is no link, or does not exist.
                 Err(error) if matches!(error.kind(), InvalidInput | NotFound | InvalidFilename) => {
                     return Ok(place);
                 }
@@ -45,7 +45,7 @@ impl TargetPlace {
         Err(failed(io::Error::other("too many links lead to it")))
     }
 
-    /// Returns the place where `target` itself stands, also if it is a link.
+    /// Returns the place of `target` itself, even if it is a link.
     pub(super) fn beside(target: &Path) -> Result<Self, Error> {
         Self::at(target, target)
     }
@@ -75,15 +75,14 @@ impl TargetPlace {
     }
 }
 
-/// Returns true for directories whose entries are not files but references to open files: behind
-/// `/dev/stdout` may be any file, which the caller did not ask to replace. Shared memory
-/// (`/dev/shm`) is a place as any other.
+/// Returns true for directories whose entries refer to open files: `/dev/stdout` may be any file,
+/// which the caller did not ask to replace. Shared memory (`/dev/shm`) is an ordinary directory.
 fn is_no_place(directory: &Path) -> bool {
     cfg!(unix) && (directory == Path::new("/dev") || directory.starts_with("/proc"))
 }
 
 /// Returns the path of the file that [`Replacement::create`](super::Replacement::create) would
-/// write for `path`, or its absolute path if it cannot lie there.
+/// write for `path`, or its absolute path if no file can be created there.
 pub fn resolve(path: &Path) -> PathBuf {
     match TargetPlace::of(path) {
         Ok(place) => place.path(),

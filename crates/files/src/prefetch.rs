@@ -1,8 +1,8 @@
-//! Reading ahead from sources that answer late, such as object storage.
+//! Reads ahead from sources with high latency, such as object storage.
 //!
-//! The caller says once which extents it will read, in their order; they are asked for in large
-//! blocks, up to [`MOST_BLOCKS`] at a time, and nothing else is. Sources that answer at once are
-//! read when their bytes are needed, as without this.
+//! The caller announces the extents that it will read, in order; the prefetcher requests exactly
+//! these in large blocks, up to [`MOST_BLOCKS`] at a time. Sources that answer at once are read on
+//! demand, as without it.
 
 use std::{
     collections::VecDeque,
@@ -16,26 +16,26 @@ use bytes::Bytes;
 
 use crate::ReadAt;
 
-/// Bytes that one request asks for, at most: beside the time that their transfer takes, the delay of
-/// a request is small.
+/// Maximum size of one request in bytes: its transfer takes long compared with a request's latency.
 const BLOCK_BYTES: u64 = 4 << 20;
-/// Requests that are under way at a time: stores answer them side by side, each over a connection
-/// of its own, and one alone reaches a small part of what a network carries.
+/// Maximum number of concurrent requests: stores answer them in parallel, each over its own
+/// connection, and a single connection uses a small part of a network's bandwidth.
 const MOST_BLOCKS: usize = 32;
-/// Bytes that are here or on their way, unless a reader is one of several.
+/// Maximum of bytes that are read ahead by a single reader.
 const AHEAD_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES;
-/// Bytes that are asked for at a time even if there are very many readers: about a chunk.
+/// Minimum size of a request in bytes, even with very many readers: about a chunk.
 const LEAST_BYTES: u64 = 1 << 20;
-/// Bytes between two extents that are read along: a request of its own costs more.
+/// Largest gap between two extents that is read along with them, in bytes: a separate request costs
+/// more.
 const GAP_BYTES: u64 = 64 << 10;
-/// Bytes from which on an extent is not short. A short one that is read alone, and at once, is not
-/// begun early: the source may have it, or take along what lies behind it, which is what is read
-/// next where somebody reads tensors one by one.
+/// Minimum size in bytes of an extent that is not short. A short extent alone is not read ahead:
+/// the source may have it cached, or fetch the bytes after it, which a caller that reads tensors
+/// one by one needs next.
 const SHORT_BYTES: u64 = LEAST_BYTES;
 
 type ReadExtents<'a> = Peekable<Fuse<Box<dyn Iterator<Item = Range<u64>> + Send + 'a>>>;
 
-/// ReadExtents of a source that will be read in their order.
+/// Read-ahead over announced extents of a source.
 pub struct Prefetch<'a> {
     extents: ReadExtents<'a>,
     /// Remaining bytes of an extent that is longer than a block.
@@ -55,12 +55,12 @@ enum State {
 }
 
 impl<'a> Prefetch<'a> {
-    /// Creates the only reader of the source.
+    /// Creates a prefetcher that is the only reader of the source.
     pub fn new(extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         Self::one_of(1, extents)
     }
 
-    /// Returns one of `count` readers that share the memory.
+    /// Creates one of `count` prefetchers that share the memory.
     pub fn one_of(count: usize, extents: impl Iterator<Item = Range<u64>> + Send + 'a) -> Self {
         let extents: Box<dyn Iterator<Item = Range<u64>> + Send + 'a> = Box::new(extents);
         Self {
@@ -71,10 +71,10 @@ impl<'a> Prefetch<'a> {
         }
     }
 
-    /// Fills `buffer` from `offset` of the source. What is in no extent is read by itself.
+    /// Fills `buffer` from `offset` of the source. Bytes outside the extents are read directly.
     ///
     /// # Errors
-    /// The error of the source, where it cannot read one of these bytes.
+    /// The error of the source if it cannot read one of these bytes.
     #[expect(clippy::indexing_slicing, reason = "`count` is the smaller of both lengths")]
     pub fn read(
         &mut self,
@@ -92,7 +92,7 @@ impl<'a> Prefetch<'a> {
             else {
                 return source.read_exact_at(buffer, offset);
             };
-            // By the order of runs, no later run needs the blocks before.
+            // Runs are read in order, so no later run needs the blocks before.
             self.blocks.drain(..at);
             let Some(block) = self.blocks.front_mut() else { continue };
             let bytes = match &mut block.state {
@@ -103,7 +103,7 @@ impl<'a> Prefetch<'a> {
                     })?;
                     let end = block.range.start.saturating_add(bytes.len() as u64);
                     block.state = State::Here(bytes);
-                    // A source of several files gives what lies in one.
+                    // A source of several files returns only the bytes in one of them.
                     let rest = end..block.range.end;
                     if !rest.is_empty() && end > block.range.start {
                         block.range.end = end;
@@ -119,7 +119,7 @@ impl<'a> Prefetch<'a> {
             let here = bytes.get(from..).unwrap_or_default();
             let count = here.len().min(buffer.len());
             if count == 0 {
-                // Shorter than it was asked for.
+                // The answer was shorter than requested.
                 return source.read_exact_at(buffer, offset);
             }
             let (now, later) = buffer.split_at_mut(count);
@@ -134,7 +134,7 @@ impl<'a> Prefetch<'a> {
         Ok(())
     }
 
-    /// Begins reads as long as there is room for them.
+    /// Starts reads while there is room for them.
     fn fill(&mut self, source: &dyn ReadAt) {
         let mut bytes: u64 =
             self.blocks.iter().map(|block| block.range.end - block.range.start).sum();
@@ -143,14 +143,14 @@ impl<'a> Prefetch<'a> {
             let available = (self.most_bytes - bytes.min(self.most_bytes)).max(1);
             let Some(range) = self.next_block(available) else { return };
             bytes += range.end - range.start;
-            // Otherwise it is read when it is needed.
+            // Without an early answer, the block is read when it is needed.
             if let Some(answer) = source.begin_read(range.clone()) {
                 self.blocks.push_back(Block { range, state: State::Coming(answer) });
             }
         }
     }
 
-    /// Returns true if these bytes are short and the last that are to be read.
+    /// Returns true if these bytes are short and the last of the extents.
     fn is_short_rest(&mut self, bytes: &Range<u64>) -> bool {
         let is_short = bytes.end.saturating_sub(bytes.start) < SHORT_BYTES;
         if !is_short || self.rest.is_some() || !self.blocks.is_empty() {
@@ -164,9 +164,9 @@ impl<'a> Prefetch<'a> {
         true
     }
 
-    /// Returns the next extents, as far as they lie close together and one block holds them.
+    /// Returns the next extents that lie close together and fit in one block.
     fn next_block(&mut self, available: u64) -> Option<Range<u64>> {
-        // Blocks of one size: a little room is no reason for a little block.
+        // Use blocks of one size: do not start a small block because there is little room.
         let longest = (self.most_bytes / MOST_BLOCKS as u64).clamp(LEAST_BYTES, BLOCK_BYTES);
         if available < longest && !self.blocks.is_empty() {
             return None;

@@ -1,7 +1,7 @@
-//! The files that had a name before: `PATH.1` is the last one, `PATH.2` the one before that.
+//! Keeps earlier versions of a file: `PATH.1` is the last one, `PATH.2` the one before.
 //!
-//! A file keeps its name until its successor takes it, so that at any moment the name stands for a
-//! whole file.
+//! A file keeps its name until its successor takes it, so that the name refers to a complete file
+//! at any time.
 
 use std::{
     fs, io,
@@ -14,12 +14,12 @@ use super::{
     place::TargetPlace,
 };
 
-/// Gives the file at `place`, which is about to be replaced, the name `PATH.1` besides its own;
-/// what had that name is `PATH.2` from now on, and so on up to `files`. Where the file system gives
-/// no second name, answers the path at which a copy of the file is still missing.
+/// Adds the name `PATH.1` to the file at `place`, which is about to be replaced; the old `PATH.1`
+/// becomes `PATH.2`, and so on up to `files`. Where the file system supports no second name,
+/// returns the path to which the file must be copied.
 ///
-/// A saver that ends between this and the replacement has not kept a file twice: the next one finds
-/// that the newest is kept already.
+/// If a saver dies between this call and the replacement, the file is not kept twice: the next
+/// saver finds that the newest version is kept already.
 pub(super) fn keep(place: &TargetPlace, files: u32) -> Result<Option<PathBuf>, Error> {
     let target = place.path();
     if files == 0 || !target.try_exists().map_err(|error| Error::new("look at", &target, error))? {
@@ -49,7 +49,7 @@ pub(super) fn keep(place: &TargetPlace, files: u32) -> Result<Option<PathBuf>, E
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(Error::new("link", &target, error))
         }
-        // A file system without links of this kind, or one that does not want more of them.
+        // The file system has no hard links, or its limit is reached.
         Err(_) => Ok(Some(newest)),
     }
 }

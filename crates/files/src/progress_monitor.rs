@@ -12,32 +12,32 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Tensors of a source go onto the device.
+    /// Uploads tensors of a source to the device.
     Upload,
-    /// Buffers of the device go into a state.
+    /// Saves buffers of the device to a state.
     Save,
-    /// Buffers of a state go onto the device.
+    /// Restores buffers of a state to the device.
     Restore,
-    /// Buffers of the device go into a target.
+    /// Reads buffers of the device into a target.
     ReadBack,
-    /// Data is read and compared with checksums.
+    /// Reads data and compares it with checksums.
     Verify,
-    /// Data of two files is read and compared.
+    /// Reads and compares the data of two files.
     Compare,
-    /// Tensors of files go into another file.
+    /// Converts tensors of files to another file.
     Convert,
 }
 
-/// Hears how far a piece of work has come; called from several threads, often, so be quick.
+/// Listener for progress; called often and from several threads, so it must be quick.
 pub trait Progress: Send + Sync {
-    /// A phase begins that will move `bytes` bytes.
+    /// Called when a phase that will move `bytes` bytes begins.
     fn begin(&self, phase: Phase, bytes: u64);
 
-    /// Another `bytes` bytes are done.
+    /// Called when another `bytes` bytes are done.
     fn advance(&self, bytes: u64);
 }
 
-/// The work was stopped by [`ProgressMonitor::cancel`].
+/// Error of work that was stopped by [`ProgressMonitor::cancel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 #[non_exhaustive]
@@ -63,7 +63,7 @@ impl ProgressMonitor {
         self
     }
 
-    /// Stops the work at its next step; it then fails and leaves no file. May be called from a
+    /// Stops the work at its next step; it then fails and leaves no file. Safe to call from a
     /// signal handler.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl ProgressMonitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Ends the work if it was cancelled.
+    /// Returns an error if the work was cancelled.
     ///
     /// # Errors
     /// [`Cancelled`] if it was.
@@ -89,7 +89,7 @@ impl ProgressMonitor {
         }
     }
 
-    /// Notes that another `bytes` bytes are done.
+    /// Reports to the listener that another `bytes` bytes are done.
     ///
     /// # Errors
     /// [`Cancelled`] if the work was stopped.

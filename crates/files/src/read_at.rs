@@ -1,7 +1,8 @@
-//! Positioned reading: what the readers of states, tables and bundles need of a file, and no more.
+//! Positioned reading, as the readers of states, tables and bundles need it.
 //!
-//! It must never know a format. A source is shared between threads and has no position of its own,
-//! so that verification can read in parallel; bytes in memory are a source as well as a file is.
+//! Does not depend on any format. A source is shared between threads and has no position of its
+//! own, so that verification can read in parallel; bytes in memory can be a source as well as a
+//! file.
 
 mod spool;
 
@@ -23,11 +24,11 @@ pub trait ReadAt: Send + Sync {
     /// Returns the length in bytes.
     ///
     /// # Errors
-    /// If the system does not tell it.
+    /// If the system does not report it.
     fn size(&self) -> io::Result<u64>;
 
-    /// Reads up to `buffer.len()` bytes from `offset` (bytes from the start) and says how many were
-    /// read; 0 at the end.
+    /// Reads up to `buffer.len()` bytes at `offset` (bytes from the start) and returns how many
+    /// were read; 0 at the end.
     ///
     /// # Errors
     /// If the system cannot read.
@@ -36,13 +37,13 @@ pub trait ReadAt: Send + Sync {
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if the source ends before, or what the system says.
+    /// [`io::ErrorKind::UnexpectedEof`] if the source ends before, or the system's error.
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buffer.is_empty() {
             match self.read_at(buffer, offset) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    // A source that read more than there was room for has read something else.
+                    // A count beyond the buffer's length is a broken implementation.
                     buffer = buffer.get_mut(count..).ok_or(io::ErrorKind::InvalidData)?;
                     offset = offset.saturating_add(count as u64);
                 }
@@ -53,31 +54,31 @@ pub trait ReadAt: Send + Sync {
         Ok(())
     }
 
-    /// Begins to read the bytes of `range`, for sources that answer late and can answer several
-    /// reads at a time; the answer, which may have fewer bytes, comes out of the channel. `None` if
-    /// the caller may as well read when it needs the bytes, as by default.
+    /// Starts reading the bytes of `range`, for sources with high latency that can serve several
+    /// reads at a time; the answer, which may have fewer bytes, arrives on the channel. `None`, the
+    /// default, if the caller should read the bytes when it needs them.
     fn begin_read(&self, _range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
         None
     }
 
-    /// Returns true if [`begin_read`](Self::begin_read) begins reads, so that announcing reads
-    /// early is worth it.
+    /// Returns true if [`begin_read`](Self::begin_read) starts reads, so that it pays to announce
+    /// reads early.
     fn answers_late(&self) -> bool {
         false
     }
 
-    /// Stamp that tells the source from another one of its name, as of its opening. `None`, the
-    /// default, if there is none.
+    /// Returns the stamp that distinguishes the source, as it was opened, from another one of the
+    /// same name. `None`, the default, if there is none.
     fn stamp(&self) -> Option<Stamp> {
         None
     }
 }
 
-/// Opens a file to be read from any place.
+/// Opens a file for reading at any position.
 ///
 /// # Errors
-/// The error that the system reports. A pipe or a device is refused: it cannot be read
-/// from any place, and opening a pipe waits for a writer.
+/// The error that the system reports. A pipe or a device is refused: it cannot be read at any
+/// position, and opening a pipe waits for a writer.
 pub fn open(path: &Path) -> io::Result<File> {
     let check = |metadata: std::fs::Metadata| {
         let kind = metadata.file_type();
@@ -87,8 +88,8 @@ pub fn open(path: &Path) -> io::Result<File> {
         let reason = "it is a pipe or a device; expected a file, which can be read from any place";
         Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
     };
-    // Opening a device may do something, so it is looked at before; and after, since it may have
-    // been swapped.
+    // Opening a device may have effects, so the path is checked before; and again after, since it
+    // may have been swapped.
     check(std::fs::metadata(path)?)?;
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
@@ -122,11 +123,11 @@ pub fn read_up_to<'b>(
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// Bytes that are asked for at a time where memory is taken for what arrives.
+/// Step in which memory is allocated for arriving bytes, in bytes.
 const ARRIVING_STEP: u64 = 16 << 20;
 
-/// Returns the `length` bytes from `offset` on. Memory is taken for them as they arrive: a file of
-/// holes, or a server, may say of itself that it is longer than all memory.
+/// Returns the `length` bytes from `offset`. Memory is allocated as they arrive: a sparse file or a
+/// server may report a length beyond all memory.
 ///
 /// # Errors
 /// As [`ReadAt::read_exact_at`]; [`io::ErrorKind::OutOfMemory`] if there is not enough.
@@ -135,7 +136,7 @@ pub fn read_arriving(source: &dyn ReadAt, offset: u64, length: u64) -> io::Resul
     let mut left = length;
     while left > 0 {
         let (begin, step) = (bytes.len(), left.min(ARRIVING_STEP));
-        // What is short is kept in as many bytes as it has.
+        // A short range gets exactly the memory that it needs.
         let room = usize::try_from(step).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let reserved =
             if step == length { bytes.try_reserve_exact(room) } else { bytes.try_reserve(room) };

@@ -20,13 +20,13 @@ use super::{
 pub struct Replacement {
     partial: Partial,
     place: TargetPlace,
-    /// The target as the caller called it, for messages.
+    /// The target's path as the caller gave it, for messages.
     target: PathBuf,
     /// Treatment of a link at the target's place.
     links: Links,
-    /// Attributes for the file if there is no old one at the end.
+    /// Attributes for the file if it replaces none at the end.
     if_new: Option<Attributes>,
-    /// Number of earlier files of the name that are kept.
+    /// Number of earlier versions that are kept.
     previous: u32,
     finished: bool,
 }
@@ -36,7 +36,7 @@ pub struct Replacement {
 enum Links {
     /// The link is followed, and its target replaced.
     Followed,
-    /// It is replaced.
+    /// The link itself is replaced.
     Replaced,
 }
 
@@ -50,9 +50,10 @@ impl Links {
 }
 
 impl Replacement {
-    /// Removes what dead savers of `target` left, then opens a partial file for it.
+    /// Removes leftovers of dead savers of `target`, then opens a partial file for it.
     ///
-    /// A link is replaced where it points. The working directory may change afterwards.
+    /// If `target` is a link, the file that it points to is replaced. The working directory may
+    /// change afterwards.
     pub fn create(target: &Path) -> Result<Self, Error> {
         let place = TargetPlace::of(target)?;
         check_kind(&place, target, Links::Followed)?;
@@ -61,7 +62,7 @@ impl Replacement {
     }
 
     /// Creates a replacement for one of several files that belong together by their names: a link
-    /// at its place is replaced, not followed.
+    /// at its place is itself replaced.
     pub fn create_beside(target: &Path) -> Result<Self, Error> {
         let place = TargetPlace::beside(target)?;
         check_kind(&place, target, Links::Replaced)?;
@@ -69,8 +70,8 @@ impl Replacement {
         Self::begin(target, place, Links::Replaced)
     }
 
-    /// Like [`create_beside`](Self::create_beside), for a target of which dead savers may have left
-    /// what the caller [looks at](super::dead_partials) before it is removed.
+    /// Like [`create_beside`](Self::create_beside), but keeps the leftovers of dead savers, which
+    /// the caller [examines](super::dead_partials) before they are removed.
     pub fn create_beside_leftovers(target: &Path) -> Result<Self, Error> {
         let place = TargetPlace::beside(target)?;
         check_kind(&place, target, Links::Replaced)?;
@@ -91,7 +92,7 @@ impl Replacement {
         })
     }
 
-    /// Returns another file for the same target: one of several that belong together.
+    /// Creates another partial file for the same target, for files that belong together.
     pub fn another(&self) -> Result<Self, Error> {
         Ok(Self {
             partial: Partial::create(&self.place, &self.target)?,
@@ -104,8 +105,7 @@ impl Replacement {
         })
     }
 
-    /// If the target is new, the file gets at the end what the file at `model` has, if there is
-    /// one.
+    /// Sets the file whose attributes a new target gets at the end, if the file exists.
     pub fn modelled_on(mut self, model: &Path) -> Result<Self, Error> {
         let attributes =
             Attributes::of(model).map_err(|error| Error::new("look at", model, error))?;
@@ -113,8 +113,8 @@ impl Replacement {
         Ok(self)
     }
 
-    /// Keeps the file that is replaced as `TARGET.1`, the one before as `TARGET.2`, up to `files`
-    /// of them.
+    /// Keeps the replaced file as `TARGET.1` and the one before as `TARGET.2`, up to `files` of
+    /// them.
     pub fn keeping(mut self, files: u32) -> Self {
         self.previous = files;
         self
@@ -125,7 +125,7 @@ impl Replacement {
         &self.partial.file
     }
 
-    /// Returns the path of the open file until the end.
+    /// Returns the path of the open file until it is renamed.
     pub fn partial(&self) -> &Path {
         &self.partial.path
     }
@@ -135,8 +135,7 @@ impl Replacement {
         &self.place.directory
     }
 
-    /// Gives the file what it is to have besides its bytes, and takes it to the disk as
-    /// `durability` says; its name is left to do.
+    /// Sets the file's attributes and syncs it as `durability` says; only the rename remains.
     pub fn settle(&self, durability: Durability) -> Result<(), Error> {
         let failed = |action| move |error| Error::new(action, &self.target, error);
         let old = Attributes::of(&self.place.path()).map_err(failed("replace"))?;
@@ -149,16 +148,16 @@ impl Replacement {
         Ok(())
     }
 
-    /// Returns another name for the target, in the same directory.
+    /// Changes the name of the target, in the same directory.
     pub fn named(mut self, name: &std::ffi::OsStr) -> Self {
         self.place.name = name.to_owned();
         self.target.set_file_name(name);
         self
     }
 
-    /// Gives the file the target's name; [`settle`](Self::settle) comes before.
+    /// Renames the file to the target, after [`settle`](Self::settle).
     pub fn appear(&mut self) -> Result<(), Error> {
-        // It may have become something else in the meantime, which a rename would take away.
+        // The target may have become something that a rename must not replace.
         check_kind(&self.place, &self.target, self.links)?;
         fs::rename(&self.partial.path, self.place.path())
             .map_err(|error| Error::new("rename", &self.target, error))?;
@@ -166,13 +165,13 @@ impl Replacement {
         Ok(())
     }
 
-    /// Leaves the file where it is, under its partial name, for the next save to look at.
+    /// Keeps the file under its partial name, for the next save to examine.
     pub fn leave(mut self) {
         self.finished = true;
     }
 
-    /// Takes the bytes to the disk as `durability` says and gives them the target's name; answers
-    /// how long that took.
+    /// Syncs the bytes as `durability` says and renames the file to the target; returns how long
+    /// that took.
     pub fn finish(mut self, durability: Durability) -> Result<Duration, Error> {
         let begin = Instant::now();
         self.settle(durability)?;
@@ -190,13 +189,13 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if !self.finished {
-            // Nothing can be reported from here; the next save tries again.
+            // Errors cannot be reported from here; the next save tries again.
             let _ = fs::remove_file(&self.partial.path);
         }
     }
 }
 
-/// Copies a file, with what it has besides its bytes, to a path where it appears whole.
+/// Copies a file with its attributes to a path where it appears complete.
 pub(super) fn copy(from: &Path, to: &Path, durability: Durability) -> Result<(), Error> {
     let failed = |action| move |error| Error::new(action, from, error);
     let mut source = File::open(from).map_err(failed("open"))?;
@@ -205,8 +204,8 @@ pub(super) fn copy(from: &Path, to: &Path, durability: Durability) -> Result<(),
     copy.finish(durability).map(drop)
 }
 
-/// A rename over a directory would fail only after all the work; one over a device or a pipe would
-/// take it away from all who use it.
+/// Checks that the target can be replaced: renaming over a directory would fail only after all the
+/// work; over a device or a pipe it would take it away from all its users.
 fn check_kind(place: &TargetPlace, target: &Path, links: Links) -> Result<(), Error> {
     match fs::symlink_metadata(place.path()) {
         Ok(found) if found.is_file() || (found.is_symlink() && links.are_replaced()) => Ok(()),
@@ -218,12 +217,12 @@ fn check_kind(place: &TargetPlace, target: &Path, links: Links) -> Result<(), Er
             target,
             "it is a pipe or a device; expected a file or a new name",
         )),
-        // A name that is too long is found out when the file is made.
+        // A name that is too long is detected when the file is created.
         Err(_) => Ok(()),
     }
 }
 
-/// Attributes of a file without a predecessor: by the umask and the directory.
+/// Returns the attributes of a new file, from the umask and the directory.
 #[cfg(unix)]
 fn attributes_if_new(place: &TargetPlace, target: &Path) -> Result<Option<Attributes>, Error> {
     let old =

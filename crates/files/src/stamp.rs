@@ -1,22 +1,22 @@
-//! Stamps that tell a file from the one that took its place.
+//! Stamps that distinguish a file from one that replaced it.
 
 use std::{fmt, sync::Arc};
 
 /// Identity of a file's contents: two files of one name with the same stamp have the same bytes, as
 /// far as their file system or store can tell.
 ///
-/// Stamps of the file system are compared while the files are open: the number of a file that is
-/// closed and gone may be given again.
+/// Stamps of the file system are compared while the files are open: the inode number of a closed
+/// and removed file may be reused.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Stamp(Arc<str>);
 
 impl Stamp {
-    /// Creates a stamp of these words.
+    /// Creates a stamp from text.
     pub fn new(words: impl Into<Arc<str>>) -> Self {
         Self(words.into())
     }
 
-    /// That of an open file of the system.
+    /// Returns the stamp of an open file of the system.
     pub(super) fn of_file(file: &std::fs::File) -> Option<Self> {
         let metadata = file.metadata().ok()?;
         let (length, modified) = (metadata.len(), metadata.modified().ok());

@@ -1,21 +1,21 @@
-//! Files that belong together, of which one is replaced last: the index that names the others.
+//! Opens files that belong together and whose index, which names the others, is replaced last.
 
 use std::sync::Arc;
 
 use super::ReadAt;
 
-/// Attempts before the last outcome counts: between two of them somebody has replaced all files.
+/// Attempts before the last outcome counts: between two attempts all files were replaced.
 const MOST_ATTEMPTS: usize = 20;
 
 /// Opens an index and the files that it names, all of one set.
 ///
-/// `index` opens the index; told `true`, the one that is there now, whatever was seen before. `open`
-/// gets it and opens the others. It is asked again while another index has taken the place of the
-/// one that it got: some of the files may have been those of that one, or gone. `is_alone` says of
-/// an outcome that there were no others.
+/// `index` opens the index; with `true` it opens the current one and ignores earlier answers.
+/// `open` gets the index and opens the other files. Both are called again while another index has
+/// replaced the one in use: some of the files may belong to the new set, or be gone. `is_alone`
+/// returns true for an outcome without other files.
 ///
 /// # Errors
-/// What the last of them said.
+/// The error of the last attempt.
 pub fn open_together<T, E>(
     mut index: impl FnMut(bool) -> Result<Arc<dyn ReadAt>, E>,
     mut open: impl FnMut(Arc<dyn ReadAt>) -> Result<T, E>,
@@ -33,7 +33,7 @@ pub fn open_together<T, E>(
         match index(true) {
             Ok(next) if next.stamp().is_some_and(|next| next != stamp) => source = next,
             Ok(_) => return opened,
-            // Where all were opened, nothing is missing.
+            // If all files were opened, nothing is missing.
             Err(error) => return opened.map_err(|_| error),
         }
     }

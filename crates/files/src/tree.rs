@@ -1,7 +1,6 @@
-//! Files by their paths: those of the system, and those of other places that can be asked the same
-//! questions.
+//! Files by path, in the system's file system and in other places with the same interface.
 //!
-//! It must never know what the bytes mean, nor write any.
+//! Does not interpret the bytes, and writes none.
 
 use std::{
     fmt, fs, io,
@@ -11,16 +10,16 @@ use std::{
 
 use super::{ReadAt, read_at};
 
-/// Something that files can be opened from by their path.
+/// A source of files, which are opened by path.
 pub trait Files: Send + Sync + fmt::Debug {
     /// Opens a file for reading at any position.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if it is not there, or what the system says.
+    /// [`io::ErrorKind::NotFound`] if there is no file, or the system's error.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// Like [`open`](Self::open), of the file that is at a path now, whatever was seen of it
-    /// before. As `open` by default, for files of which nothing is remembered.
+    /// Like [`open`](Self::open), but opens the current file at a path and ignores cached knowledge
+    /// of it. The default calls `open`, for sources without a cache.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -33,27 +32,26 @@ pub trait Files: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
-    /// A file: bytes that can be read from any place.
+    /// A file: bytes that can be read at any position.
     File,
     /// A directory, or a prefix under which there are objects.
     Directory,
-    /// A pipe, a device, a link that leads nowhere.
+    /// A pipe, a device or a dangling link.
     Other,
 }
 
 /// Files in directories.
 ///
-/// This trait takes a path as text: one implementation may read an address in it, another the name
-/// of a file.
+/// Paths are text: an implementation may interpret one as an address or as a file name.
 pub trait Tree: Files {
-    /// Returns the kind of the entry at a path, links followed.
+    /// Returns the kind of the entry at a path and follows links.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none, or the system's error.
+    /// [`io::ErrorKind::NotFound`] if there is no entry, or the system's error.
     fn look(&self, path: &Path) -> io::Result<EntryKind>;
 
-    /// Returns the kind of a directory's entry itself: [`EntryKind::Other`] for a link. Where there
-    /// are no links, the default, it is the same as [`look`](Self::look).
+    /// Returns the kind of a directory's entry itself: [`EntryKind::Other`] for a link. The
+    /// default, for places without links, calls [`look`](Self::look).
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -61,18 +59,18 @@ pub trait Tree: Files {
         self.look(path)
     }
 
-    /// Returns the entries of a directory, in no order.
+    /// Returns the entries of a directory, in no particular order.
     ///
     /// # Errors
-    /// If the path leads to no directory, or it cannot be listed.
+    /// If the path is no directory, or it cannot be listed.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// Returns true if the path is one of the system's own file system. `false` by default.
+    /// Returns true if the path is in the system's own file system. `false` by default.
     fn is_of_system(&self, _path: &Path) -> bool {
         false
     }
 
-    /// Returns the name of a path in messages, without secrets. The path by default.
+    /// Returns the text of a path for messages, without secrets. The path by default.
     fn name(&self, path: &Path) -> String {
         path.to_string_lossy().into_owned()
     }
@@ -99,7 +97,7 @@ impl fmt::Debug for dyn ReadAt {
     }
 }
 
-/// The files of the system.
+/// The system's file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 

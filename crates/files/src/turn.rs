@@ -1,4 +1,4 @@
-//! Savers of files that belong together take turns in a directory.
+//! Mutual exclusion for savers of files that belong together in a directory.
 
 use std::{
     fs::{File, TryLockError},
@@ -8,11 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest wait for the turn: a living holder needs less.
+/// Longest wait for the lock: a living holder needs less time.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The right to switch sets of files in a directory, one saver at a time. It is a lock on the
-/// directory itself, which goes with its owner, however that ends.
+/// The exclusive right to switch sets of files in a directory. It is a lock on the directory
+/// itself, which the system releases with the process.
 #[derive(Debug)]
 pub struct Turn {
     /// `None` where the file system has no locks.
@@ -20,11 +20,10 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits until it is the caller's turn.
+    /// Waits for the lock of the directory.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] if others hold the directory for too long, or what the system
-    /// says.
+    /// [`io::ErrorKind::TimedOut`] if others hold the lock for too long, or the system's error.
     pub fn take(directory: &Path) -> io::Result<Self> {
         if !cfg!(unix) {
             return Ok(Self { _lock: None });

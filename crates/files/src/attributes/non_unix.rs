@@ -11,7 +11,7 @@ use std::{
 pub(crate) struct Attributes(Permissions);
 
 impl Attributes {
-    /// Attributes of the file at `path`; `None` if there is none.
+    /// Returns the attributes of the file at `path`; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(metadata.is_file().then(|| Self(metadata.permissions()))),
@@ -20,7 +20,7 @@ impl Attributes {
         }
     }
 
-    /// Gives them to a file.
+    /// Applies the attributes to a file.
     pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
         file.set_permissions(self.0.clone())
     }

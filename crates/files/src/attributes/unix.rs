@@ -11,18 +11,18 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     mode: u32,
-    /// User and group; `None` where the file stays its maker's.
+    /// User and group; `None` to leave the file with the user and group that created it.
     owner: Option<(u32, u32)>,
     extended: extended::Attributes,
 }
 
 impl Attributes {
-    /// Attributes of a new file with this mode.
+    /// Creates the attributes of a new file with this mode.
     pub(crate) fn new(mode: u32) -> Self {
         Self { mode, owner: None, extended: extended::Attributes::default() }
     }
 
-    /// Attributes of the file at `path`; `None` if there is none.
+    /// Returns the attributes of the file at `path`; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
@@ -31,37 +31,37 @@ impl Attributes {
             Err(error) => return Err(error),
         };
         Ok(Some(Self {
-            // Rights of the one who runs a file mean nothing for data.
+            // Data files need no set-user-id, set-group-id or sticky bit.
             mode: metadata.permissions().mode() & 0o777,
             owner: Some((metadata.uid(), metadata.gid())),
             extended: extended::Attributes::of(path),
         }))
     }
 
-    /// Gives them to a file that only its owner can read: as many as the system allows this process
-    /// to give, and never more rights to anybody than the old file gave.
+    /// Applies the attributes to a file that only its owner can read: as many of them as the system
+    /// allows this process to set, and never more rights for anybody than the old file granted.
     pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
         let mut mode = self.mode;
         let is_of_group = self.owner.is_none_or(|(user, group)| give_away(file, user, group));
-        // Bits for the group mean the upper bound of the access list where there is one.
+        // With an access list, the group bits of the mode are its upper bound.
         if !self.extended.give_to(file) || !is_of_group {
             mode = mode & 0o707 | mode << 3 & 0o070;
         }
         match file.set_permissions(Permissions::from_mode(mode)) {
-            // A file system without modes.
+            // The file system has no modes.
             Err(error) if is_impossible(&error) => Ok(()),
             given => given,
         }
     }
 }
 
-/// Gives a file to its owner and group, or to the group alone; whether it is the group's.
+/// Gives a file to a user and group, or to the group alone. Returns true if the file has the group.
 fn give_away(file: &File, user: u32, group: u32) -> bool {
     let Ok(now) = file.metadata() else { return false };
     if (now.uid(), now.gid()) == (user, group) || fchown(file, Some(user), Some(group)).is_ok() {
         return true;
     }
-    // Who is not privileged may give a file to the groups that he is in.
+    // An unprivileged process may give a file to the groups that it belongs to.
     fchown(file, None, Some(group)).is_ok()
 }
 
@@ -80,8 +80,8 @@ mod extended {
 
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
-    /// The access list, and what users noted. What the system keeps for itself (labels,
-    /// capabilities) it gives by its own rules.
+    /// The access list and user attributes. The system sets the others (labels, capabilities) by
+    /// its own rules.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub(crate) struct Attributes(Vec<(CString, Vec<u8>)>);
 
@@ -99,12 +99,12 @@ mod extended {
             Self(attributes.collect())
         }
 
-        /// Applies the attributes. True if the file permits no more than the old one did.
+        /// Applies the attributes. Returns true if the file permits no more than the old one did.
         pub(crate) fn give_to(&self, file: &File) -> bool {
             let mut is_listed = true;
             if !self.0.iter().any(|(name, _)| name.as_bytes() == ACCESS_LIST) {
-                // What the directory gives to new files the old one did not have. Mostly there is
-                // none.
+                // Remove a default access list of the directory, which the old file did not have.
+                // Mostly there is none.
                 let _ = fremovexattr(file, ACCESS_LIST);
             }
             for (name, value) in &self.0 {
@@ -131,7 +131,7 @@ mod extended {
 mod extended {
     use std::{fs::File, path::Path};
 
-    /// None: only Linux's are kept.
+    /// No attributes: only Linux's are preserved.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub(crate) struct Attributes;
 

@@ -3,7 +3,7 @@
 //!
 //! Data that does not fill a block goes through the cache. If the file system refuses direct I/O,
 //! all further data goes through the cache as well, which is not an error: the bytes are the same.
-//! This module must never interpret the bytes, and never sync a file: its owner does.
+//! This module does not interpret the bytes and does not sync files; the caller does.
 
 mod open;
 mod sink;

@@ -7,17 +7,17 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-/// Block size in bytes that every disk and file system with direct I/O accepts: no sector and no
-/// page of the systems in use is larger.
+/// Block size in bytes that every disk and file system with direct I/O accepts: the largest sector
+/// and page size of the systems in use.
 pub(super) const MIN_BLOCK: u64 = 4 << 10;
-/// Largest block size in bytes that is taken from a file system: one that names a larger block
-/// names the size that it prefers, not one that it requires.
+/// Largest block size in bytes that is adopted from a file system: a larger one is a preferred
+/// size, not a required one.
 #[cfg(target_os = "linux")]
 pub(super) const MAX_BLOCK: u64 = 64 << 10;
 /// True while bytes still go past the cache; shared with the callers that report it.
 pub type StillDirect = Arc<AtomicBool>;
 
-/// Returns true if the error says that the file system has no direct I/O.
+/// Returns true if the error means that the file system does not support direct I/O.
 pub(super) fn refuses(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
@@ -62,7 +62,7 @@ pub(super) fn open_direct(_: &File, _: &Path, _: Access) -> io::Result<(File, us
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Block size to use on a file system that names `named` bytes.
+/// Returns the block size to use on a file system that reports `named` bytes.
 #[cfg(target_os = "linux")]
 pub(super) fn block_of(named: u64) -> usize {
     let is_plausible = named.is_power_of_two() && named <= MAX_BLOCK;

@@ -1,4 +1,4 @@
-//! Writing past the cache.
+//! Writes files past the page cache.
 
 use std::{
     fs::File,
@@ -14,24 +14,23 @@ use super::{
     super::file_sink::FileSink, Access, Stage, StillDirect, is_aligned, open_direct, refuses,
 };
 
-/// A file that is written from its beginning to its end, past the cache as long as that is
-/// possible.
+/// A file that is written sequentially, past the page cache for as long as the file system permits.
 pub struct DirectSink {
-    /// The way past the cache.
+    /// Writer for direct I/O.
     direct: Box<dyn Write + Send>,
-    /// The way through it.
+    /// Writer through the page cache.
     cached: FileSink,
     still_direct: StillDirect,
-    /// Bytes that went past the cache.
+    /// Bytes written with direct I/O.
     position: u64,
-    /// Length and alignment of what is written past the cache, in bytes.
+    /// Required length and alignment of direct writes, in bytes.
     block: usize,
     stage: Stage,
 }
 
 impl DirectSink {
-    /// Returns a sink into `file`, which is empty and lies at `path`. Gives the file's own sink
-    /// back if the file system does not take direct I/O.
+    /// Opens a sink for the empty `file` at `path`. Returns a cached sink if the file system
+    /// refuses direct I/O.
     pub fn open(
         file: &File,
         path: &Path,
@@ -60,7 +59,7 @@ impl DirectSink {
         self.still_direct.load(Ordering::Relaxed)
     }
 
-    /// Goes through the cache from here on.
+    /// Switches to the page cache for the rest of the file.
     fn give_up(&mut self) -> io::Result<()> {
         self.still_direct.store(false, Ordering::Relaxed);
         self.cached.seek(SeekFrom::Start(self.position)).map(drop)
@@ -74,7 +73,7 @@ impl DirectSink {
                 Ok(count) => {
                     self.position += count as u64;
                     blocks = blocks.get(count..).unwrap_or_default();
-                    // What is left begins within a block now.
+                    // After a partial block, the remaining bytes start in the middle of a block.
                     if !count.is_multiple_of(self.block) {
                         self.give_up()?;
                     }
@@ -87,7 +86,7 @@ impl DirectSink {
         if blocks.is_empty() { Ok(()) } else { self.cached.write_all(blocks) }
     }
 
-    /// Writes what the stage holds of whole blocks.
+    /// Writes the whole blocks in the stage.
     #[expect(clippy::indexing_slicing, reason = "`whole` is at most what the stage is filled with")]
     fn put_stage(&mut self) -> io::Result<()> {
         let mut stage = std::mem::take(&mut self.stage);
@@ -112,7 +111,7 @@ impl Write for DirectSink {
             self.put_blocks(&bytes[..whole])?;
             return Ok(whole);
         }
-        // Behind the bytes that complete a block the rest may lie well.
+        // After the bytes that complete a block, the rest may be aligned and go out without a copy.
         let rest = bytes.get(missing..).unwrap_or_default();
         let well = missing > 0 && rest.len() >= self.block && is_aligned(rest, self.block);
         let count =

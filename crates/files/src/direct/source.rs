@@ -1,4 +1,4 @@
-//! Reading past the cache.
+//! Reads files past the page cache.
 
 use std::{
     fs::File,
@@ -10,20 +10,20 @@ use std::{
 use super::{Access, STAGE_BYTES, Stage, StillDirect, is_aligned, open_direct, refuses};
 use crate::ReadAt;
 
-/// A file that is read past the cache as long as that is possible.
+/// A file that is read past the page cache for as long as the file system permits.
 pub struct DirectSource {
-    /// The way past the cache, and the length of a block.
+    /// Reader for direct I/O, and the block length.
     direct: Option<(Box<dyn ReadAt>, usize)>,
-    /// The way through it.
+    /// Reader through the page cache.
     cached: File,
     still_direct: StillDirect,
-    /// Unused stages; there are as many as threads that read.
+    /// Unused stages; at most one per reading thread.
     stages: Mutex<Vec<Stage>>,
 }
 
 impl DirectSource {
-    /// Returns a source of `file`, which lies at `path`; it notes in `still_direct` when the file
-    /// system refuses.
+    /// Opens a source for `file` at `path`. Clears `still_direct` when the file system refuses
+    /// direct I/O.
     pub fn open(file: File, path: &Path, still_direct: StillDirect) -> Self {
         let direct = match open_direct(&file, path, Access::Read) {
             Ok((direct, block)) => Some((Box::new(direct) as Box<dyn ReadAt>, block)),
@@ -35,7 +35,7 @@ impl DirectSource {
         Self { direct, cached: file, still_direct, stages: Mutex::default() }
     }
 
-    /// Fills the beginning of `buffer` past the cache; `None` if the file system refuses.
+    /// Fills the beginning of `buffer` with direct I/O; returns `None` if the file system refuses.
     #[expect(
         clippy::indexing_slicing,
         reason = "`whole` is at most that of the buffer, `length` that of a stage"
@@ -70,7 +70,7 @@ impl DirectSource {
     }
 }
 
-/// `None` for a refusal.
+/// Returns `None` if the error is a refusal of direct I/O.
 fn taken(read: io::Result<usize>) -> Option<io::Result<usize>> {
     match read {
         Err(error) if refuses(&error) => None,

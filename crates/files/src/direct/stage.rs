@@ -1,18 +1,18 @@
-//! Memory that direct I/O takes, for bytes that lie badly.
+//! Aligned memory for direct I/O of bytes that are not aligned themselves.
 
 #![expect(
     clippy::indexing_slicing,
     reason = "the memory is a stage and a block long, and no more than a stage is filled"
 )]
 
-/// Bytes of a stage: what is gathered where memory cannot be written or read into as it lies.
+/// Size of a stage in bytes.
 pub(super) const STAGE_BYTES: usize = 1 << 20;
 
-/// Memory of which whole blocks are aligned.
+/// A buffer whose whole blocks are aligned.
 #[derive(Default)]
 pub(super) struct Stage {
     pub(super) memory: Vec<u8>,
-    /// Offset of the first block in the memory.
+    /// Offset of the first aligned block in the memory.
     begin: usize,
     pub(super) filled: usize,
 }
@@ -28,7 +28,7 @@ impl Stage {
         &self.memory[self.begin..self.begin + self.filled]
     }
 
-    /// Returns the whole memory, for a caller that fills it itself.
+    /// Returns the whole aligned memory, for a caller that fills it itself.
     pub(super) fn memory_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.begin..self.begin + STAGE_BYTES]
     }
@@ -37,7 +37,7 @@ impl Stage {
         self.filled == STAGE_BYTES
     }
 
-    /// Takes as many bytes as there is room for.
+    /// Copies as many of the bytes as fit, and returns their number.
     pub(super) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(STAGE_BYTES - self.filled);
         let begin = self.begin + self.filled;

@@ -1,8 +1,8 @@
-//! A file of another place that is not the one any more that was opened.
+//! Errors for remote files that were replaced after they were opened.
 
 use std::{fmt, io};
 
-/// Characters of what a server says of a file that are repeated.
+/// Longest property of a server's answer that a message repeats, in characters.
 const SHOWN: usize = 80;
 
 /// Message of an error about a file that changed while it was read.
@@ -19,7 +19,7 @@ impl fmt::Display for Changed {
 
 impl std::error::Error for Changed {}
 
-/// Returns the error for a file of which something is found that was not expected.
+/// Returns the error for a file whose property `found` differs from the `expected` one.
 pub fn changed(found: impl fmt::Display, expected: impl fmt::Display) -> io::Error {
     io::Error::other(Changed(format!("found {found}, expected {expected}")))
 }
@@ -29,8 +29,8 @@ pub fn is_changed(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Changed>())
 }
 
-/// Returns a property of a file as a server gives it, `NAME VALUE`, cut off and with control
-/// characters escaped; `no NAME` without a value.
+/// Formats a property of a file from a server as `NAME VALUE`, cut off and with control characters
+/// escaped; `no NAME` if it has no value.
 pub fn header_text(name: &str, value: Option<&[u8]>) -> String {
     let Some(value) = value else { return format!("no {name}") };
     let value = String::from_utf8_lossy(value);

@@ -1,4 +1,4 @@
-//! Requests to a store, which speaks async, for callers that do not.
+//! Runs the asynchronous requests to a store for synchronous callers.
 
 use std::{
     fmt, io,
@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::messages::{is_refusal, message_of};
 use crate::{Cancelled, ProgressMonitor};
 
-/// Threads that carry requests, at most.
+/// Maximum number of threads for requests.
 const MOST_THREADS: usize = 4;
 /// Interval at which a wait for a store checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -29,16 +29,16 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Returns a runtime of its own; the waits end when `monitor` is cancelled.
+    /// Creates a runtime; waits end when `monitor` is cancelled.
     pub fn new(monitor: ProgressMonitor) -> io::Result<Self> {
-        // Encryption and copies of many answers at a time are more than one core does.
+        // Encrypting and copying many answers at a time takes more than one core.
         let threads = available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         Ok(Self { runtime: Some(runtime), monitor })
     }
 
-    /// Starts a request to a store; its outcome comes out of the channel. It is given up when the
-    /// work is stopped.
+    /// Starts a request to a store and returns the channel of its outcome. The request is abandoned
+    /// when the work is cancelled.
     pub fn start<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -46,7 +46,7 @@ impl Driver {
         self.start_io(async move { request.await.map_err(system_error) })
     }
 
-    /// Starts a request whose errors are I/O errors; its outcome comes out of the channel.
+    /// Starts a request whose errors are I/O errors, and returns the channel of its outcome.
     pub fn start_io<T: Send + 'static>(
         &self,
         request: impl Future<Output = io::Result<T>> + Send + 'static,
@@ -66,8 +66,8 @@ impl Driver {
         })
     }
 
-    /// Starts a request to a store that runs to its end, even if the work is cancelled: whether an
-    /// abandoned request took effect would not be known.
+    /// Starts a request to a store that runs to its end even if the work is cancelled: after an
+    /// abandoned request it would not be known if it took effect.
     pub(super) fn start_kept<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -87,14 +87,14 @@ impl Driver {
         outcome
     }
 
-    /// Starts work in the background.
+    /// Spawns a task in the background.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(task);
         }
     }
 
-    /// Does a request and waits for its outcome.
+    /// Sends a request to a store and waits for its outcome.
     pub fn run<T: Send + 'static>(
         &self,
         request: impl Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -102,7 +102,7 @@ impl Driver {
         self.wait(&self.start(request))
     }
 
-    /// Does any request and waits for its outcome.
+    /// Sends a request with I/O errors and waits for its outcome.
     pub fn run_io<T: Send + 'static>(
         &self,
         request: impl Future<Output = io::Result<T>> + Send + 'static,
@@ -110,7 +110,7 @@ impl Driver {
         self.wait(&self.start_io(request))
     }
 
-    /// Waits for an outcome, no longer than until the work is stopped.
+    /// Waits for an outcome until the work is cancelled.
     pub fn wait<T>(&self, outcome: &Outcome<T>) -> io::Result<T> {
         loop {
             match outcome.recv_timeout(LOOK_EVERY) {
@@ -133,7 +133,7 @@ impl fmt::Debug for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // A plain drop waits, which the threads of another runtime must not.
+        // Dropping a runtime blocks, which threads of another runtime must not do.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -144,8 +144,8 @@ fn no_answer() -> io::Error {
     io::Error::other("the request to the store ended without an answer")
 }
 
-/// Waits for an outcome until `deadline`, whether the work was stopped or not: for what is taken
-/// back.
+/// Waits for an outcome until `deadline`, even if the work was cancelled: for requests that undo
+/// earlier ones.
 pub fn wait<T>(outcome: &Outcome<T>, deadline: Instant) -> io::Result<T> {
     match outcome.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         Ok(outcome) => outcome,
@@ -154,8 +154,8 @@ pub fn wait<T>(outcome: &Outcome<T>, deadline: Instant) -> io::Result<T> {
     }
 }
 
-/// Returns an error of a store as one of the system, with the kind that messages and exit statuses
-/// need, in words that hold nothing secret.
+/// Converts an error of a store to an I/O error with the kind that messages and exit statuses need,
+/// and a message without secrets.
 pub fn system_error(error: StoreError) -> io::Error {
     let kind = match &error {
         StoreError::NotFound { .. } => io::ErrorKind::NotFound,

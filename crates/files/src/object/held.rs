@@ -10,13 +10,13 @@ use object_store::ObjectMeta;
 use super::changed::{changed, header_text};
 use crate::Stamp;
 
-/// Properties of an object in the first answer. Stores need not honour conditions, and not all of
-/// them have entity tags: so every answer is compared with it.
+/// Properties of an object in the first answer, with which every later answer is compared: stores
+/// need not honour conditions, and not all have entity tags.
 pub(super) struct Held(Mutex<State>);
 
 struct State {
     expected: Attributes,
-    /// True once bytes came with the expected properties; until then a later answer may add
+    /// True once bytes arrived with the expected properties; until then a later answer may add
     /// properties.
     is_confirmed: bool,
 }
@@ -26,14 +26,14 @@ struct State {
 struct Attributes {
     e_tag: Option<String>,
     version: Option<String>,
-    /// Second of the last change: lists tell it finer than answers do.
+    /// Time of the last change in seconds: lists have a finer resolution than answers.
     modified: Option<i64>,
     size: u64,
 }
 
 impl Attributes {
     fn of(meta: &ObjectMeta) -> Self {
-        // Lists of some stores leave the quotes out.
+        // Lists of some stores omit the quotes.
         let plain = |tag: &String| match tag.starts_with("W/") {
             true => tag.clone(),
             false => tag.trim_matches('"').to_owned(),
@@ -41,7 +41,7 @@ impl Attributes {
         Self {
             e_tag: meta.e_tag.as_ref().map(plain),
             version: meta.version.clone(),
-            // A store that does not say it is taken to say the beginning of time.
+            // The crate reports the epoch for a store that gives no time.
             modified: Some(meta.last_modified.timestamp()).filter(|second| *second != 0),
             size: meta.size,
         }
@@ -74,22 +74,22 @@ impl Attributes {
 }
 
 impl Held {
-    /// Creates the object as the store described it before it was read.
+    /// Creates the properties from the store's description of the object.
     pub(super) fn new(meta: &ObjectMeta) -> Self {
         Self(Mutex::new(State { expected: Attributes::of(meta), is_confirmed: false }))
     }
 
-    /// Returns the object as a list described it: the time of its last change may differ from that
-    /// in an answer about the object itself.
+    /// Creates the properties from an entry of a list: the time of the last change may differ from
+    /// the one in an answer about the object itself.
     pub(super) fn listed(meta: &ObjectMeta) -> Self {
         let expected = Attributes { modified: None, ..Attributes::of(meta) };
         Self(Mutex::new(State { expected, is_confirmed: false }))
     }
 
-    /// Compares what came with bytes with what was said before.
+    /// Compares the properties in an answer with the expected ones.
     ///
     /// # Errors
-    /// If anything is another, or is not said any more: the bytes may be those of another object.
+    /// If a property differs or is missing: the bytes may belong to another object.
     pub(super) fn check(&self, meta: &ObjectMeta) -> std::io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = Attributes::of(meta);
@@ -98,8 +98,8 @@ impl Held {
         Ok(())
     }
 
-    /// Stamp that tells the object from another one at its key, whichever answer it is made from:
-    /// where there are entity tags, of these alone, because a list and an answer have the same.
+    /// Returns the stamp of the object, which is the same for lists and answers: where there are
+    /// entity tags, it consists of them alone.
     pub(super) fn stamp(meta: &ObjectMeta) -> Stamp {
         let attributes = Attributes::of(meta);
         match attributes.e_tag {

@@ -1,13 +1,13 @@
-//! Messages for people from a store's errors.
+//! User messages for a store's errors.
 //!
-//! Answers of stores repeat what was signed, and ids of keys; requests carry tokens in their
-//! addresses. What people need of it is the status, the code and the sentence.
+//! Answers of stores repeat signed text and key ids, and requests carry tokens in their addresses.
+//! The message keeps only the status, the code and the message text.
 
 use std::error::Error;
 
 use object_store::Error as StoreError;
 
-/// Longest message that is repeated of a store, in characters.
+/// Longest message of a store that is repeated, in characters.
 const LONGEST: usize = 300;
 
 /// Returns the message for an error of a store: the answer of the server, and what to do about it.
@@ -21,7 +21,7 @@ pub(super) fn message_of(error: &StoreError) -> String {
         StoreError::Unauthenticated { .. } => format!(
             "the store wants credentials that the environment does not have, or refuses them ({detail})"
         ),
-        // The keys of the caller are paths: only a listing brings others.
+        // Keys from the caller are valid paths: only a listing returns others.
         StoreError::InvalidPath { source } => format!(
             "{}: no path leads to such a key, which has an empty part, as `a//b`, or `.` or `..`, and \
              the store's listing ends there; rename that object, or remove it",
@@ -32,7 +32,7 @@ pub(super) fn message_of(error: &StoreError) -> String {
 }
 
 /// Returns true if the store refuses the credentials. For a listing only the server's answer shows
-/// it, not the kind of the error.
+/// it, not the error's kind.
 pub(super) fn is_refusal(error: &StoreError) -> bool {
     match error {
         StoreError::PermissionDenied { .. } => true,
@@ -45,12 +45,12 @@ pub(super) fn is_refusal(error: &StoreError) -> bool {
     }
 }
 
-/// Returns the answer of the server, or message of the connection, without the request.
+/// Returns the server's answer or the connection's message, without the request.
 fn answer_of(error: &StoreError) -> Option<String> {
     let mut source = error.source();
     while let Some(found) = source {
         source = found.source();
-        // This message has the method, the address and the time; its source is the answer.
+        // This message has the method, the address and the time; the answer is its source.
         if found.to_string().starts_with("Error performing ") {
             return source.map(|answer| summary_of_answer(&with_causes(answer)));
         }
@@ -58,7 +58,7 @@ fn answer_of(error: &StoreError) -> Option<String> {
     None
 }
 
-/// Returns the message of an error, with those of its causes that it does not contain itself:
+/// Returns the message of an error, followed by those of its causes that it does not contain:
 /// errors of stores do not print their causes.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut message = error.to_string();
@@ -73,8 +73,8 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     message
 }
 
-/// Summary of an answer by its status, and the code and the first line of the message in its body:
-/// `404 Not Found, NoSuchKey: The specified key does not exist.`
+/// Summarizes an answer by its status, and the code and first line of the message in its body: `404
+/// Not Found, NoSuchKey: The specified key does not exist.`
 fn summary_of_answer(answer: &str) -> String {
     let Some((_, answer)) = answer.split_once("status code: ") else { return clean(answer) };
     let (status, body) = answer.split_once(": ").unwrap_or((answer, ""));

@@ -1,8 +1,8 @@
 //! Objects of a store as files: read by ranges, written by uploads that are completed last.
 //!
-//! Stores speak async, files do not: a small runtime of our own carries the requests, and callers
-//! wait for them on a channel, so that it does not matter whether they have a runtime themselves.
-//! This part knows stores only through the crate `object_store`, never one of them by name.
+//! The store's API is asynchronous and files are not: a small private runtime sends the requests,
+//! and callers wait for them on a channel, so that they may or may not have a runtime themselves.
+//! This module uses stores only through the crate `object_store` and treats none of them specially.
 
 mod changed;
 mod driver;

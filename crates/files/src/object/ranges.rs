@@ -1,9 +1,9 @@
-//! Small reads of a source that answers late, made few.
+//! Combines small reads of a source with high latency into few requests.
 //!
-//! A reader of a format asks for a few bytes here and there, and a request costs as much as some
-//! hundred kilobytes. So a small read takes its surroundings along, and one that follows on
-//! another, or close behind it, takes more of them each time; what is large, or begun early, is
-//! read as it is asked for. It holds no more than [`KEPT`] ranges of [`MOST`] bytes.
+//! A reader of a format reads a few bytes here and there, and a request costs as much as some
+//! hundred kilobytes. So a small read fetches its surroundings as well, and each read that follows
+//! closely on another fetches more; large reads and reads that were begun early are not extended.
+//! The cache holds no more than [`KEPT`] ranges of [`MOST`] bytes.
 
 use std::{
     collections::VecDeque,
@@ -19,22 +19,21 @@ use bytes::Bytes;
 
 use crate::{ReadAt, Stamp};
 
-/// Bytes of the first range somewhere.
+/// Size of the first range at a new position, in bytes.
 const FIRST: u64 = 64 << 10;
-/// Bytes of a range in the middle of reads that follow each other, and from which on a read is as
-/// large as a request should be.
+/// Largest range for consecutive reads, in bytes; larger reads are requested as they are.
 const MOST: u64 = 1 << 20;
-/// Bytes between two reads of which the second follows on the first: what formats put between the
-/// data of two tensors.
+/// Largest gap between two reads that count as consecutive, in bytes: formats put such gaps between
+/// the data of two tensors.
 const NEAR: u64 = 4 << 10;
-/// Ranges that are kept.
+/// Maximum number of cached ranges.
 const KEPT: usize = 8;
 
-/// A source with what was read of it last.
+/// A source with a cache of its latest ranges.
 pub struct RangeCache<S> {
     source: S,
     size: u64,
-    /// The one that was used last is the last.
+    /// Cached ranges, the most recently used last.
     kept: Mutex<VecDeque<Kept>>,
 }
 
@@ -42,7 +41,7 @@ pub struct RangeCache<S> {
 struct Kept {
     start: u64,
     bytes: Bytes,
-    /// Number of bytes of the next range.
+    /// Size of the next range in bytes.
     next: u64,
 }
 
@@ -51,19 +50,19 @@ impl Kept {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// Returns true if a read from `offset` on continues where this one ended.
+    /// Returns true if a read at `offset` continues where this range ended.
     fn is_before(&self, offset: u64) -> bool {
         offset.checked_sub(self.end()).is_some_and(|gap| gap <= NEAR)
     }
 
-    /// Returns the bytes of a range, if all of it is there.
+    /// Returns the bytes of a range if it is cached completely.
     fn all_of(&self, range: &Range<u64>) -> Option<Bytes> {
         let begin = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
         (begin <= end && end <= self.bytes.len()).then(|| self.bytes.slice(begin..end))
     }
 
-    /// Copies what it has from `offset` on; `None` if it has nothing there.
+    /// Copies the cached bytes from `offset`; returns `None` if there are none.
     fn copy(&self, buffer: &mut [u8], offset: u64) -> Option<usize> {
         let begin = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes.get(begin..).filter(|bytes| !bytes.is_empty())?;
@@ -74,16 +73,16 @@ impl Kept {
 }
 
 impl<S: ReadAt> RangeCache<S> {
-    /// Returns a source whose small reads are gathered.
+    /// Wraps a source whose small reads are to be combined.
     ///
     /// # Errors
-    /// If the source does not tell its size.
+    /// If the source does not report its size.
     pub fn new(source: S) -> io::Result<Self> {
         let size = source.size()?;
         Ok(Self { source, size, kept: Mutex::default() })
     }
 
-    /// Copies what is here, or says how much is to be read for it.
+    /// Copies cached bytes, or returns the range to read for them.
     fn copy(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Range<u64>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut follows = None;
@@ -101,7 +100,7 @@ impl<S: ReadAt> RangeCache<S> {
         }
         let length = follows.unwrap_or(FIRST).max(buffer.len() as u64);
         let end = offset.saturating_add(length).min(self.size);
-        // Formats end in what says where the rest is: near the end what stands before is taken too.
+        // Formats end with their index: near the end, the bytes before are fetched too.
         let start = if end == self.size && follows.is_none() {
             offset.min(self.size.saturating_sub(length))
         } else {
@@ -147,7 +146,7 @@ impl<S: ReadAt> ReadAt for RangeCache<S> {
         drop(kept);
         let Some(bytes) = here else { return self.source.begin_read(range) };
         let (send, answer) = sync_channel(1);
-        // There is room for the one answer.
+        // The channel has room for the only answer.
         let _ = send.send(Ok(bytes));
         Some(answer)
     }

@@ -16,7 +16,7 @@ use super::changed::{changed, header_text};
 use super::{Driver, held::Held, system_error};
 use crate::{ReadAt, Stamp};
 
-/// An object that is read by ranges; one that is replaced meanwhile is an error.
+/// An object that is read by ranges; reads fail if it is replaced meanwhile.
 pub struct Object {
     driver: Arc<Driver>,
     store: Arc<dyn ObjectStore>,
@@ -28,7 +28,7 @@ impl Object {
     /// Asks the store for the object at a location.
     ///
     /// # Errors
-    /// If there is none, or what the store says.
+    /// If there is no object, or the error of the store.
     pub fn open(
         driver: Arc<Driver>,
         store: Arc<dyn ObjectStore>,
@@ -40,19 +40,19 @@ impl Object {
         Ok(Self { driver, store, meta, held })
     }
 
-    /// Returns an object of which the store has told already what it is.
+    /// Creates an object from a description that the store returned before.
     pub fn described(driver: Arc<Driver>, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let held = Arc::new(Held::new(&meta));
         Self { driver, store, meta, held }
     }
 
-    /// Returns an object of which a list of the store has told what it is.
+    /// Creates an object from an entry of a list.
     pub fn listed(driver: Arc<Driver>, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let held = Arc::new(Held::listed(&meta));
         Self { driver, store, meta, held }
     }
 
-    /// Returns the stamp of an object of which the store says this.
+    /// Returns the stamp of an object with this description.
     pub fn stamp_of(meta: &ObjectMeta) -> Stamp {
         Held::stamp(meta)
     }
@@ -62,9 +62,9 @@ impl Object {
         UpdateVersion { e_tag: self.meta.e_tag.clone(), version: self.meta.version.clone() }
     }
 
-    /// Returns the bytes of the object that was opened, and of no other.
+    /// Requests bytes of the object that was opened, and of no other.
     fn get(&self, range: Range<u64>) -> impl Future<Output = io::Result<Bytes>> + use<> {
-        // A weak tag fulfils no condition.
+        // A weak tag cannot fulfil a condition.
         let strong = self.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/"));
         let length = range.end.saturating_sub(range.start);
         let options = GetOptions {

@@ -11,38 +11,38 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, pat
 
 use super::{Driver, driver::Outcome, system_error, wait};
 
-/// Bytes of one part of an upload; S3 takes at least 5 MiB.
+/// Size of one part of an upload in bytes; S3 requires at least 5 MiB.
 pub const PART_BYTES: usize = 12 << 20;
-/// Parts on their way at a time, beside the one that is being filled.
+/// Parts in transfer at a time, beside the one that is being filled.
 const PARTS_UNDER_WAY: usize = 2;
-/// Parts of one object, as S3 allows.
+/// Maximum number of parts of an object in S3.
 const MOST_PARTS: usize = 10_000;
 
-/// Longest time in which the store may make an object of the parts.
+/// Longest time for the store to assemble the parts.
 const LONGEST_COMPLETION: Duration = Duration::from_secs(10 * 60);
-/// Longest time that an upload that failed or was cancelled waits for the parts that are under way.
+/// Longest time that a failed or cancelled upload waits for the parts in transfer.
 const LAST_PARTS: Duration = Duration::from_millis(800);
 /// Longest time that it waits for the store to abort the upload.
 const LONGEST_ABORT: Duration = Duration::from_secs(5);
 
-/// An upload that is not complete; aborted when the last of its owners drops it.
+/// The parts of an incomplete upload, which is aborted when the last owner is dropped.
 struct Parts {
     driver: Arc<Driver>,
-    /// `None` once it is over.
+    /// `None` once the upload is complete or aborted.
     upload: Option<Box<dyn MultipartUpload>>,
     part: Vec<u8>,
     under_way: VecDeque<Outcome<()>>,
     parts: usize,
 }
 
-/// The writing end of an upload.
+/// Writer of an upload.
 pub struct UploadSink(Arc<Mutex<Parts>>);
 
-/// An upload: what makes the object appear.
+/// Handle to an upload, which completes it.
 pub struct Upload(Arc<Mutex<Parts>>);
 
 impl Upload {
-    /// Begins an upload that becomes the object at `location`.
+    /// Starts an upload to the object at `location`.
     ///
     /// # Errors
     /// The error that the store reports.
@@ -53,7 +53,7 @@ impl Upload {
     ) -> io::Result<(UploadSink, Self)> {
         let begun = driver.start_kept(async move { store.put_multipart(&location).await });
         let upload = driver.wait(&begun).inspect_err(|_| {
-            // It was stopped, and the store may have begun it all the same.
+            // The wait was cancelled, but the store may have started the upload.
             if let Ok(mut upload) = wait(&begun, Instant::now() + LAST_PARTS) {
                 let aborted = driver.start_kept(async move { upload.abort().await });
                 let _ = wait(&aborted, Instant::now() + LONGEST_ABORT);
@@ -69,10 +69,10 @@ impl Upload {
         Ok((UploadSink(Arc::clone(&parts)), Self(parts)))
     }
 
-    /// Makes the object appear; answers how long that took.
+    /// Completes the upload, which makes the object appear; returns how long that took.
     ///
     /// # Errors
-    /// The error that the store reports; nothing appears then.
+    /// The error that the store reports; no object appears then.
     pub fn complete(&self) -> io::Result<Duration> {
         let begin = Instant::now();
         lock(&self.0).complete()?;
@@ -85,7 +85,7 @@ fn lock(parts: &Mutex<Parts>) -> MutexGuard<'_, Parts> {
 }
 
 impl Parts {
-    /// Sends what was gathered, once there are few enough parts under way.
+    /// Sends the current part, once few enough parts are in transfer.
     fn send(&mut self) -> io::Result<()> {
         self.wait_until(PARTS_UNDER_WAY - 1)?;
         let Some(upload) = &mut self.upload else { return Err(io::ErrorKind::BrokenPipe.into()) };
@@ -116,8 +116,8 @@ impl Parts {
         if !self.part.is_empty() {
             return Err(io::Error::other("the upload was not flushed"));
         }
-        // It goes along with the request and comes back, for an abort if it failed. The wait is not
-        // cancelled: the result would not be known.
+        // The upload moves into the request and comes back, so that it can be aborted on failure.
+        // The wait is not cancelled: the result would not be known.
         let Some(mut upload) = self.upload.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -147,8 +147,8 @@ impl Write for UploadSink {
         Ok(now.len())
     }
 
-    /// Sends what there is. A state is flushed once, when all of it was written: parts but the last
-    /// have a least length.
+    /// Sends the remaining bytes. A state is flushed once, after all data: parts other than the
+    /// last have a minimum length.
     fn flush(&mut self) -> io::Result<()> {
         let mut parts = lock(&self.0);
         if !parts.part.is_empty() {
@@ -166,7 +166,7 @@ impl Drop for Parts {
             let _ = wait(&outcome, deadline);
         }
         if let Some(mut upload) = self.upload.take() {
-            // Nothing can be reported from here; the store's rules remove what stays.
+            // Errors cannot be reported from here; the store's lifecycle rules remove what remains.
             let aborted = self.driver.start_kept(async move { upload.abort().await });
             let _ = wait(&aborted, Instant::now() + LONGEST_ABORT);
         }

@@ -1,4 +1,4 @@
-//! The bytes of a stream, kept so that they can be read from any place.
+//! Buffers the bytes of a stream so that they can be read at any position.
 
 use std::{
     io::{self, Read, Write},
@@ -7,17 +7,17 @@ use std::{
 
 use super::ReadAt;
 
-/// Bytes of a stream that are kept in memory before a temporary file takes them.
+/// Bytes of a stream that are kept in memory; longer streams go to a temporary file.
 pub const IN_MEMORY: u64 = 64 << 20;
 
-/// The most bytes of a stream that the functions of this library keep: 64 GiB.
+/// The most bytes of a stream that this library buffers: 64 GiB.
 pub const LONGEST_STREAM: u64 = 64 << 30;
 
 /// Reads a stream to its end: into memory up to 64 MiB, beyond that into a temporary file without a
-/// name, which goes with the last reader. `None` if there are more bytes than `limit`.
+/// name, which is freed with the last reader. `None` if there are more bytes than `limit`.
 ///
 /// # Errors
-/// If the stream cannot be read or the temporary file not be written.
+/// If the stream cannot be read or the temporary file cannot be written.
 pub fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn ReadAt>>> {
     let mut start = Vec::new();
     input.by_ref().take(limit.min(IN_MEMORY).saturating_add(1)).read_to_end(&mut start)?;
@@ -31,8 +31,8 @@ pub fn spool(mut input: impl Read, limit: u64) -> io::Result<Option<Arc<dyn Read
     spill(start, input, limit)
 }
 
-/// Reads a stream to its end, of which `start` was read already, into a temporary file without a
-/// name. `None` if there are more bytes than `limit`, the start included.
+/// Reads a stream, whose first bytes are `start`, to its end into a temporary file without a name.
+/// `None` if there are more bytes than `limit`, including `start`.
 ///
 /// # Errors
 /// As [`spool`].
