@@ -14,7 +14,7 @@ use super::{Cancelled, Error, ProgressMonitor};
 /// Interval at which a wait for the disk checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How far a file is written to the disk before it gets its name.
+/// Extent to which a file is written to the disk before it gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Durability {

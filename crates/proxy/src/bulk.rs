@@ -1,12 +1,12 @@
-//! Bulk data in messages of gRPC: a message with one field of bytes is written and read without a
-//! copy of its bytes on the way.
+//! Bulk data in gRPC messages: writes and reads messages with one bytes field without copying the
+//! bytes.
 //!
-//! tonic copies every message into a buffer of its own when it writes it, and every frame when it
-//! reads one. For arrays these are the larger part of the work, because a copy costs about as much
-//! as the way through the kernel.
+//! tonic copies each message into its own buffer when it writes it, and each frame when it reads
+//! one. For arrays these copies are most of the work, because one costs about as much as the
+//! transfer through the kernel.
 //!
-//! The module knows the frames of gRPC and one field of protobuf. It must never know a session or
-//! an array.
+//! The module implements gRPC framing and one protobuf field. It does not depend on sessions or
+//! arrays.
 
 use std::{
     convert::Infallible,
@@ -42,30 +42,31 @@ use super::{
     status::{from_grpc, status, to_grpc},
 };
 
-/// Bytes before a message: whether it is compressed, and how long it is.
+/// Size of a message's prefix in bytes: the compression flag and the length.
 pub(super) const HEADER: usize = 5;
 
-/// The field of the data in every message of this kind, `HostBufferStore`'s and
-/// `HostBufferLookup`'s.
+/// Number of the data field in both messages of this kind, `HostBufferStore` and
+/// `HostBufferLookup`.
 const DATA: u32 = 1;
 
-/// First byte of that field: its key.
+/// First byte of the data field: its key.
 pub(super) const DATA_KEY: u8 = (DATA as u8) << 3 | WireType::LengthDelimited as u8;
 
-/// Data that is copied behind what goes before it, because a frame of its own costs more.
+/// Largest data in bytes that are copied into the frame of the header, because a separate frame
+/// costs more.
 const SMALL: usize = 4 << 10;
 
-/// Encoding of a message up to its data.
+/// Encodes a message up to its data.
 fn head(bytes: usize, room: usize) -> BytesMut {
     let key = 1;
     let message = match bytes {
-        // A field without data is not written.
+        // Protobuf omits an empty field.
         0 => 0,
         _ => key + encoded_len_varint(bytes as u64) + bytes,
     };
     let mut head = BytesMut::with_capacity(HEADER + message - bytes + room);
     head.put_u8(0);
-    // Callers cut data into parts of a MiB.
+    // Callers split data into parts of 1 MiB, so the length fits.
     head.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
     if bytes == 0 {
         return head;
@@ -75,36 +76,36 @@ fn head(bytes: usize, room: usize) -> BytesMut {
     head
 }
 
-/// A body of messages with one field of bytes each.
+/// A body of messages with one bytes field each.
 pub(super) struct DataMessages<S> {
     parts: Pin<Box<S>>,
-    /// The data of the message whose head has been given on.
+    /// Data of the message whose header has been sent.
     data: Option<Bytes>,
     end: End,
 }
 
-/// End of a body.
+/// Kind of the end of a body.
 #[derive(PartialEq, Eq)]
 enum End {
-    /// As the body of a request.
+    /// End of a request.
     Plain,
-    /// As that of an answer: with the status of the call.
+    /// End of an answer, with the status of the call.
     Status,
     Over,
 }
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> DataMessages<S> {
-    /// Returns the body of a request. An error ends it.
+    /// Creates the body of a request. An error ends it.
     pub(super) fn request(parts: S) -> Body {
         Body::new(Self { parts: Box::pin(parts), data: None, end: End::Plain })
     }
 
-    /// Returns the body of an answer, which ends with a status: that of the first error, or OK.
+    /// Creates the body of an answer, which ends with a status: the first error, or OK.
     pub(super) fn answer(parts: S) -> Body {
         Body::new(Self { parts: Box::pin(parts), data: None, end: End::Status })
     }
 
-    /// Returns the end of the body, once.
+    /// Returns the end of the body when called first, then `None`.
     fn ended(&mut self, status: Option<&Status>) -> Option<Result<Frame<Bytes>, tonic::Status>> {
         match (std::mem::replace(&mut self.end, End::Over), status) {
             (End::Over, _) | (End::Plain, None) => None,
@@ -157,8 +158,8 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body f
         })
     }
 
-    /// Said as soon as it is known, the last data are the end of a request, and no frame without
-    /// any comes after them.
+    /// If the end is known early, the last data frame also ends the request, and no empty frame
+    /// follows.
     fn is_end_stream(&self) -> bool {
         match self.end {
             End::Plain => self.data.is_none() && self.parts.size_hint().1 == Some(0),
@@ -171,12 +172,12 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Send + 'static> http_body::Body f
 /// A body of one message.
 struct OneMessage(Option<Bytes>);
 
-/// Returns the body of a request that has one message.
+/// Creates the body of a request with one message.
 pub(super) fn one_message(message: &impl Message) -> Body {
     let length = message.encoded_len();
     let mut framed = BytesMut::with_capacity(HEADER + length);
     framed.put_u8(0);
-    // No message of ours without data is as long.
+    // Our messages without data are never too long.
     framed.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     message.encode_raw(&mut framed);
     Body::new(OneMessage(Some(framed.freeze())))
@@ -198,7 +199,7 @@ impl http_body::Body for OneMessage {
     }
 }
 
-/// The bytes of a body as they come.
+/// Bytes of a body, in arrival order.
 pub(super) struct BodyBytes {
     body: Body,
     trailers: Option<HeaderMap>,
@@ -211,7 +212,7 @@ impl BodyBytes {
         Self { body, trailers: None, rest: Bytes::new() }
     }
 
-    /// Waits until there are bytes in `rest`. False at the end of the body.
+    /// Waits until there are bytes in `rest`. Returns false at the end of the body.
     ///
     /// # Errors
     /// The error that the transport reports.
@@ -227,18 +228,18 @@ impl BodyBytes {
         Ok(true)
     }
 
-    /// Takes at most `most` of the bytes that have arrived.
+    /// Takes at most `most` of the arrived bytes.
     pub(super) fn take(&mut self, most: usize) -> Bytes {
         self.rest.split_to(self.rest.len().min(most))
     }
 }
 
-/// The data of messages with one field of bytes, in the parts in which they arrive.
+/// Reader for the data of messages with one bytes field, in parts as they arrive.
 pub(super) struct DataParts<M> {
     bytes: BodyBytes,
-    /// Bytes of the present message's data that have not been given on.
+    /// Remaining data bytes of the current message.
     left: usize,
-    /// The longest message that is taken.
+    /// Maximum length of a message.
     most: usize,
     message: PhantomData<fn() -> M>,
 }
@@ -248,12 +249,12 @@ impl<M: DataMessage> DataParts<M> {
         Self { bytes: BodyBytes::new(body), left: 0, most, message: PhantomData }
     }
 
-    /// Returns the next part; `None` at the end of a call that went well. Nothing is copied but
-    /// messages that have other fields than their data.
+    /// Returns the next part; `None` after the end of a successful call. Only messages with fields
+    /// other than their data are copied.
     ///
     /// # Errors
-    /// The status of the call; what the transport says; INTERNAL for a body that is not one of such
-    /// messages; RESOURCE_EXHAUSTED for a message that is too long.
+    /// The status of the call; an error of the transport; INTERNAL for a body of other messages;
+    /// RESOURCE_EXHAUSTED for a message that is too long.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Status> {
         loop {
             if self.left > 0 {
@@ -272,7 +273,7 @@ impl<M: DataMessage> DataParts<M> {
         }
     }
 
-    /// Status of the call by its trailers.
+    /// Returns the status of the call from its trailers.
     fn over(&self) -> Result<(), Status> {
         let found = self.bytes.trailers.as_ref().and_then(tonic::Status::from_header_map);
         match found {
@@ -282,7 +283,7 @@ impl<M: DataMessage> DataParts<M> {
         }
     }
 
-    /// Returns the length of the message that begins.
+    /// Reads the length of the next message.
     async fn length(&mut self) -> Result<usize, Status> {
         let mut header = [0; HEADER];
         for byte in &mut header {
@@ -305,8 +306,8 @@ impl<M: DataMessage> DataParts<M> {
         }
     }
 
-    /// Begins a message of this length: sets how much of its data is to come, or reads a message of
-    /// another form whole and returns its data.
+    /// Begins a message of this length: sets the number of data bytes that follow, or reads a
+    /// message with other fields completely and returns its data.
     async fn begin(&mut self, length: usize) -> Result<Option<Bytes>, Status> {
         if length == 0 {
             return Ok(None);
@@ -349,7 +350,7 @@ impl<M: DataMessage> DataParts<M> {
     }
 }
 
-/// A message that carries data of a host buffer, or none.
+/// A message that may carry the data of a host buffer.
 pub(crate) trait DataMessage: Message + Default {
     /// Returns the data.
     fn into_data(self) -> Bytes;

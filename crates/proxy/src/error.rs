@@ -8,11 +8,11 @@ use serdes_pjrt::PjrtError;
 
 use super::Ranges;
 
-/// Why a server cannot be made or run, or why a client got no answer.
+/// An error of a server that cannot be created or run, or of a client's request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The caller's fault: an address, a range or a certificate that cannot be used.
+    /// The caller's fault: an invalid address, range or certificate.
     #[error("{what} `{found}` cannot be used: {reason}")]
     #[non_exhaustive]
     Configuration {
@@ -20,20 +20,19 @@ pub enum ProxyError {
         what: &'static str,
         /// The value that was given.
         found: String,
-        /// Why, and what to do.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// The peer refused the handshake.
     #[error("the server refused the handshake ({}): {}", .status.code(), .status.message())]
     #[non_exhaustive]
     Refused {
-        /// Status of the server.
+        /// Status from the server.
         status: Status,
-        /// Versions that were offered to it.
+        /// Versions that the client offered.
         offered: Ranges,
     },
-    /// The peer's fault: it answered with something that was not offered or that does not fit the
-    /// request.
+    /// The peer's fault: its answer was not offered or does not fit the request.
     #[error("the server broke the protocol: {0}")]
     Protocol(String),
     /// The peer answered a request with an error.
@@ -51,22 +50,22 @@ pub enum ProxyError {
     /// The state cannot be read or written.
     #[error("the device state: {0}")]
     State(#[source] Box<serdes_device_state::Error>),
-    /// The device's fault.
+    /// An error of the device.
     #[error(transparent)]
     Device(#[from] serdes_stream_executor::Error),
-    /// The fault of a PJRT client's device.
+    /// An error of a PJRT client's device.
     #[error(transparent)]
     Pjrt(Box<PjrtError>),
-    /// A value cannot be written at the version agreed upon.
+    /// A value cannot be encoded at the negotiated version.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// A value of the peer cannot be read.
+    /// A value from the peer cannot be decoded.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// A value of the caller breaks a rule.
+    /// A value from the caller violates a rule.
     #[error(transparent)]
     Value(#[from] IfrtError),
-    /// The system's fault.
+    /// An error of the operating system.
     #[error("{doing}: {error}")]
     #[non_exhaustive]
     System {
@@ -103,7 +102,7 @@ impl ProxyError {
         }
     }
 
-    /// Returns true if the peer was there and refused.
+    /// Returns true if the peer was reached and refused.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused { .. })
@@ -117,13 +116,13 @@ impl ProxyError {
         Self::Configuration { what, found: found.into(), reason: reason.into() }
     }
 
-    /// Returns an answer of another kind than was asked for.
+    /// Returns the error for an answer of an unexpected kind.
     pub(super) fn unexpected(expected: &str) -> Self {
         Self::Protocol(format!("the answer is of another kind; expected {expected}"))
     }
 }
 
-/// Returns an error with what is behind it: the first line of some says nothing.
+/// Formats an error with its causes: the first line of some errors says nothing.
 pub(super) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

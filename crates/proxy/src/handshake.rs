@@ -1,4 +1,4 @@
-//! The choice of versions: what each side offers, and what both then speak.
+//! Negotiation of versions from the ranges of both sides.
 
 use serdes::{
     codec::Status,
@@ -8,20 +8,20 @@ use serdes::{
 
 use super::{Agreement, ProxyError, Ranges, status::status};
 
-/// The versions of both protocols that [`Ranges`] offers in a handshake, checked and answered.
+/// Checks and answers for the versions of both protocols that [`Ranges`] offers in a handshake.
 pub trait Handshake: Sized {
-    /// Fails if this build does not speak all of both ranges.
+    /// Checks that this build supports both ranges completely.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`], which names the range and what this build speaks.
+    /// [`ProxyError::Configuration`], which names the range and the supported versions.
     fn check_supported(self) -> Result<Self, ProxyError>;
 
-    /// Returns the answer of a server with these ranges to a client with those: the highest version
-    /// of each line that lies in both.
+    /// Returns the answer of a server with these ranges to a client's ranges: the highest common
+    /// version of each line.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol is looked at first.
-    /// The client shows the text to its user.
+    /// INVALID_ARGUMENT with both ranges and the side to upgrade; the protocol's range is checked
+    /// first. The client shows the text to its user.
     fn answer(self, client: Self) -> Result<Agreement, Status>;
 }
 
@@ -38,7 +38,7 @@ impl Handshake for Ranges {
     }
 }
 
-/// Returns the versions that a client claims to have been given, if they lie in these ranges.
+/// Checks the versions that a client claims to have been given against these ranges.
 ///
 /// # Errors
 /// FAILED_PRECONDITION with the number and the range.
@@ -58,7 +58,7 @@ pub(crate) fn to_request(ranges: Ranges) -> GrpcGetVersionRequest {
     }
 }
 
-/// Returns the ranges of a request. Builds that do not know the second line leave it out: 0.
+/// Returns the ranges of a request. Builds without the second line send 0 for it.
 ///
 /// # Errors
 /// INVALID_ARGUMENT if a range is empty.

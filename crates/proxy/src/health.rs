@@ -1,20 +1,20 @@
 //! Health of a server: the messages of gRPC's health service (`grpc.health.v1`).
 
-/// Health of a server: if it takes new sessions.
+/// Health of a server: if it accepts new sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Health {
-    /// It does.
+    /// The server accepts new sessions.
     Serving,
-    /// It does not, because it is about to stop, as a rule.
+    /// The server accepts no new sessions, usually because it is about to stop.
     NotServing,
-    /// It has no such service.
+    /// The server has no such service.
     UnknownService,
-    /// It does not know.
+    /// The server does not know.
     Unknown,
 }
 
-/// Request of a client; the service is that of the proxy, or empty for all of the server.
+/// Request of a client; the service is the proxy's, or empty for the whole server.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct CheckRequest {
     #[prost(string, tag = "1")]
@@ -24,7 +24,7 @@ pub(super) struct CheckRequest {
 /// Answer of the server.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct CheckResponse {
-    /// The number of a `ServingStatus`.
+    /// Number of a `ServingStatus`.
     #[prost(int32, tag = "1")]
     status: i32,
 }

@@ -1,9 +1,9 @@
 //! The IFRT proxy: a server of arrays on the devices of a plug-in, and a client, over gRPC.
 //!
-//! A JAX program of any release of the last year connects to a [`Server`]; both agree on the
-//! highest version of the protocol and of the IFRT values that both speak, each for itself; then
-//! arrays go to the plug-in's devices and come back. Where the devices are those of a PJRT plug-in,
-//! programs are compiled and run on them.
+//! A JAX program of any release of the last year connects to a [`Server`]; for the protocol and for
+//! IFRT values, both use the highest version that both support; then arrays go to the plug-in's
+//! devices and come back. If the devices belong to a PJRT plug-in, programs are compiled and run on
+//! them.
 //!
 //! ```
 //! use serdes::ifrt::{DType, DeviceId, Shape};
@@ -30,26 +30,24 @@
 //! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 //! ```
 //!
-//! # What a peer may expect
+//! # Guarantees to peers
 //!
-//! * Both lines are negotiated by `GetVersion`. Where ranges do not overlap the answer is an error
-//!   that names both and says who must be upgraded; the client's user reads it. The server never
-//!   answers outside of the client's range.
-//! * The version that a session was opened with is the one that everything in the session is
-//!   written with.
-//! * Requests take effect in the order in which they came. One that has to wait, for the data of an
-//!   array or for the device, waits beside the others, and its answer comes when it is done.
-//! * Handles are chosen by the client. A failed request leaves its error under the handles that it
-//!   should have made: whatever uses them gets it, and they can be destructed.
+//! * Both versions are negotiated by `GetVersion`. If the ranges do not overlap, the answer is an
+//!   error for the client's user that names both and says which side to upgrade. The server never
+//!   chooses a version outside of the client's range.
+//! * Everything in a session is written with the version that the session was opened with.
+//! * Requests take effect in the order of arrival. A request that waits for the data of an array or
+//!   for the device does not block others; its answer comes when it is done.
+//! * The client chooses handles. A failed request stores its error under the handles that it would
+//!   have created: requests that use them get the error, and they can be destructed.
 //!
-//! The crate knows the messages of the proxy, values of IFRT and devices. It must never know a
+//! The crate deals with the messages of the proxy, IFRT values and devices. It does not depend on a
 //! command line.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
-// No bytes, no peer and no plug-in makes the crate panic: what could is an exception with its
-// reason.
+// Data, peers and plug-ins must not make the crate panic: each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! The requests of our client, as the real clients write them.
+//! Requests of our client, with the same contents as those of the real clients.
 
 use serdes::{
     codec::{EncodeError, ToProto},
@@ -79,8 +79,8 @@ pub(super) fn destruct(array_handles: Vec<u64>) -> DestructArrayRequest {
     DestructArrayRequest { array_handle: array_handles }
 }
 
-/// Returns a request with its number. Requests that threads of the user's program make carry a
-/// number of the client, others do not.
+/// Numbers a request. Requests made by threads of the user's program carry a number of the client,
+/// others do not.
 pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> IfrtRequest {
     let internal = matches!(
         request,
@@ -97,8 +97,8 @@ pub(super) fn numbered(op_id: u64, user_context_id: u64, request: Request) -> If
     }
 }
 
-/// Returns the byte strides of row-major elements: 0 for each dimension of an empty array, as the
-/// real clients say it. Strings have none.
+/// Returns the byte strides of row-major elements: 0 for each dimension of an empty array, like the
+/// real clients. Strings have none.
 pub(super) fn row_major_strides(dtype: DType, shape: &Shape) -> Option<ByteStrides> {
     let item = i64::from(dtype.unpacked_byte_size()?);
     let mut strides = vec![0; shape.rank()];
@@ -131,7 +131,7 @@ pub(super) fn make_array(
     })
 }
 
-/// Returns an array of a row-major host buffer for each shard.
+/// Returns the request for an array with a row-major host buffer for each shard.
 pub(super) fn make_array_of_shards(
     spec: &ArraySpec,
     shards: &[(Shape, u64)],
@@ -147,7 +147,7 @@ pub(super) fn make_array_of_shards(
             byte_strides: row_major_strides(spec.dtype(), shape),
         });
     }
-    // Shards are fewer than devices, whose ids are 32-bit numbers.
+    // There are at most as many shards as devices, whose ids have 32 bits.
     let indices = (0..shards.len()).map(|index| ShardIndices { indices: vec![index as i64] });
     Ok(MakeArraysFromHostBufferShardsRequest {
         specs: vec![MakeArraysFromHostBufferShardsSpec {

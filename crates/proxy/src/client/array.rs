@@ -1,4 +1,4 @@
-//! Arrays that live on a server, and how large they are.
+//! Arrays on a server, and their sizes.
 
 use std::{fmt, sync::Arc};
 
@@ -8,12 +8,12 @@ use serdes::ifrt::{ArraySpec, DType, Shape, Sharding};
 use super::connection::Connection;
 use crate::ProxyError;
 
-/// An array on a server. The server frees it when this is dropped.
+/// An array on a server, which frees it when this value is dropped.
 pub struct RemoteArray {
     connection: Arc<Connection>,
     handle: u64,
     spec: ArraySpec,
-    /// True if the server is not to free it.
+    /// True if dropping this value does not free the array.
     is_left: bool,
 }
 
@@ -22,13 +22,13 @@ impl RemoteArray {
         Self { connection: Arc::clone(connection), handle, spec, is_left: false }
     }
 
-    /// Lets the array go without freeing it: it stays as long as its session, and in the state of
-    /// the server if it has a name there.
+    /// Drops this value without freeing the array: it stays for its session, or in the server's
+    /// state if it has a name there.
     pub fn leave(mut self) {
         self.is_left = true;
     }
 
-    /// Returns its handle in the session.
+    /// Returns the handle of the array in its session.
     #[must_use]
     pub const fn handle(&self) -> u64 {
         self.handle
@@ -74,8 +74,8 @@ impl fmt::Debug for RemoteArray {
     }
 }
 
-/// Returns the bytes of an array on the host; `None` where the type does not say it, or they are
-/// beyond 64 bits.
+/// Returns the size of an array on the host in bytes; `None` if the type has no fixed size, or the
+/// size exceeds 64 bits.
 pub(super) fn byte_size(dtype: DType, shape: &Shape) -> Option<u64> {
     let item = u64::from(dtype.unpacked_byte_size()?);
     let elements = u64::try_from(shape.element_count().ok()?).ok()?;

@@ -8,21 +8,22 @@ use crate::{
     service,
 };
 
-/// Negotiates versions with the server at `address`, and does nothing else there.
+/// Negotiates versions with the server at `address`, without opening a session.
 ///
 /// # Errors
-/// [`ProxyError::Refused`] if they have none in common; [`ProxyError::Status`] if the server does
-/// not let the client in, or has no room for it (UNAUTHENTICATED, PERMISSION_DENIED,
+/// [`ProxyError::Refused`] if there is no common version; [`ProxyError::Status`] if the server does
+/// not admit the client, or has no capacity for it (UNAUTHENTICATED, PERMISSION_DENIED,
 /// RESOURCE_EXHAUSTED); [`ProxyError::Connection`] if there is no server; [`ProxyError::Protocol`]
-/// if the server answers with what was not offered; [`ProxyError::Configuration`] for the address.
+/// if the server answers with a version that was not offered; [`ProxyError::Configuration`] for the
+/// address.
 pub async fn negotiate(address: &str, ranges: Ranges) -> Result<Agreement, ProxyError> {
     negotiate_with(address, &ClientOptions { ranges, ..ClientOptions::default() }).await
 }
 
-/// Like [`negotiate`], with these options: encrypted, or with another time limit.
+/// Like [`negotiate`], with options such as encryption or another time limit.
 ///
 /// # Errors
-/// As there.
+/// As for [`negotiate`].
 pub async fn negotiate_with(
     address: &str,
     options: &ClientOptions,
@@ -41,12 +42,12 @@ fn agree<'a>(
     })
 }
 
-/// Asks the server at `address` if it takes new sessions. A token is neither needed nor sent; a
-/// certificate is, where the server requires one.
+/// Asks the server at `address` if it accepts new sessions. A token is neither needed nor sent; a
+/// certificate is, if the server requires one.
 ///
 /// # Errors
-/// [`ProxyError::Status`] with UNIMPLEMENTED from a server without a health service, with
-/// RESOURCE_EXHAUSTED from one with too many such calls; [`ProxyError::Connection`] if there is no
+/// [`ProxyError::Status`] with UNIMPLEMENTED if the server has no health service, with
+/// RESOURCE_EXHAUSTED if it has too many such calls; [`ProxyError::Connection`] if there is no
 /// answer in time; [`ProxyError::Configuration`] for the address.
 pub async fn check_health(address: &str, options: &ClientOptions) -> Result<Health, ProxyError> {
     let unnamed =

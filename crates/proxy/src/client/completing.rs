@@ -7,7 +7,7 @@ use std::{
 
 use tokio::runtime::Handle;
 
-/// A future that is moved to a task of its own when it is dropped before completion. Until then it
+/// A future that moves to a task of its own when it is dropped before completion. Until then it
 /// needs no task.
 pub(super) struct Completing<F>
 where

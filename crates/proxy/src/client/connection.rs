@@ -1,4 +1,4 @@
-//! A session's stream: requests in their order, answers to those who wait for them.
+//! The stream of a session: sends requests in order, and hands answers to their callers.
 
 use std::{
     collections::HashMap,
@@ -40,10 +40,10 @@ use crate::{
     status::{from_grpc, from_proto, status},
 };
 
-/// Who waits for an answer.
+/// Channel to the caller that waits for an answer.
 type Waiter = oneshot::Sender<Result<Response, Status>>;
 
-/// The sender: requests, with numbers in the order in which they are sent.
+/// Sender of requests, which numbers them in the order of sending.
 struct Sending {
     requests: mpsc::UnboundedSender<IfrtRequest>,
     user_context: u64,
@@ -53,10 +53,10 @@ struct Sending {
 }
 
 impl Sending {
-    /// Small arrays that may be gone before the server is told.
+    /// Maximum number of dropped small arrays of which the server has not been told.
     const MOST_GONE: usize = 64;
 
-    /// Returns the next request, and its number.
+    /// Numbers a request; returns it with its number.
     fn number(&mut self, request: Request) -> (u64, IfrtRequest) {
         let op_id = self.next_op;
         self.next_op += 1;
@@ -64,7 +64,7 @@ impl Sending {
     }
 
     /// Tells the server of the dropped arrays, without waiting for the answer: a server that is
-    /// gone has none of them.
+    /// gone holds no arrays.
     fn tell_gone(&mut self) {
         if !self.gone.is_empty() {
             let gone = requests::destruct(std::mem::take(&mut self.gone));
@@ -74,22 +74,22 @@ impl Sending {
     }
 }
 
-/// The requests of a session on their way out.
+/// The outgoing requests of a session.
 struct Outgoing {
     sending: Mutex<Sending>,
-    /// Told when the first of some arrays is gone.
+    /// Notified when the first array of a batch is dropped.
     first_gone: Notify,
 }
 
 impl Outgoing {
-    /// Time for which news of dropped small arrays is gathered, so that many are one request.
+    /// Time for which dropped small arrays are collected, so that many are deleted in one request.
     const GATHERING: Duration = Duration::from_millis(2);
 
     fn lock(&self) -> MutexGuard<'_, Sending> {
         lock(&self.sending)
     }
 
-    /// Tells the server of arrays that are gone, a moment after the first of them.
+    /// Tells the server of dropped arrays, shortly after the first of a batch.
     async fn sweep(self: Arc<Self>) {
         loop {
             self.first_gone.notified().await;
@@ -99,8 +99,7 @@ impl Outgoing {
     }
 }
 
-/// Pending requests by the number of their answer; or the reason why there will be no further
-/// answer.
+/// Pending requests by the number of their answer, or the reason why no further answer will come.
 #[derive(Default)]
 struct Waiting {
     by_op: HashMap<u64, Waiter>,
@@ -108,7 +107,7 @@ struct Waiting {
 }
 
 /// The stream of a session, and the connection that it shares with the transfers of host buffers.
-/// The session ends when this is dropped.
+/// Dropping it ends the session.
 pub(super) struct Connection {
     pub(super) transport: Transport,
     address: String,
@@ -129,7 +128,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    /// Connects, shakes hands, and opens the stream of a session.
+    /// Connects, negotiates versions and opens the stream of a session.
     ///
     /// # Errors
     /// As [`open`] and [`handshake`]; [`ProxyError::Status`] if the server refuses the session.
@@ -174,17 +173,17 @@ impl Connection {
         })
     }
 
-    /// Returns the runtime that the connection lives on.
+    /// Returns the runtime of the connection.
     pub(super) fn runtime(&self) -> Handle {
         self.runtime.clone()
     }
 
-    /// Returns true if transfers may bring requests along.
+    /// Returns true if transfers may carry requests.
     pub(super) const fn takes_requests(&self) -> bool {
         self.extras.takes_requests
     }
 
-    /// Returns the stream for small arrays, if one of `bytes` bytes is small enough for it.
+    /// Returns the stream for small arrays if an array of `bytes` bytes is small enough for it.
     pub(super) fn small_transfers(&self, bytes: Option<u64>) -> Option<&SmallTransfers> {
         let is_small = bytes.is_some_and(|bytes| bytes <= MOST_BYTES);
         (is_small && self.extras.has_small_transfers).then(|| {
@@ -202,13 +201,13 @@ impl Connection {
         own
     }
 
-    /// Returns a request that is not sent on the stream of the session; its number is one of the
-    /// session's all the same, as logs know it by that.
+    /// Creates a request that is not sent on the session's stream; it is numbered as one of the
+    /// session's, because logs use this number.
     pub(super) fn beside_stream(&self, request: Request) -> IfrtRequest {
         self.outgoing.lock().number(request).1
     }
 
-    /// Takes the id that the server gave the session.
+    /// Sets the session's id, which the server assigned.
     pub(super) fn start(&self, session: u64) {
         self.session.get_or_init(|| session);
     }
@@ -218,21 +217,21 @@ impl Connection {
         self.session.get().copied().unwrap_or_default()
     }
 
-    /// Versions that both sides have agreed upon.
+    /// Returns the negotiated versions.
     pub(super) const fn agreement(&self) -> Agreement {
         self.agreement
     }
 
-    /// Returns a handle for an array or a host buffer.
+    /// Returns a new handle for an array or a host buffer.
     pub(super) fn new_handle(&self) -> u64 {
         self.next_handle.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a request; the answer comes to the receiver.
+    /// Sends a request; the answer arrives on the receiver.
     fn send(&self, request: Request) -> oneshot::Receiver<Result<Response, Status>> {
         let (sender, receiver) = oneshot::channel();
         let mut sending = self.outgoing.lock();
-        // What is gone gives its room to what comes.
+        // Dropped arrays free memory for new ones.
         sending.tell_gone();
         let (op_id, request) = sending.number(request);
         let mut waiting = lock(&self.waiting);
@@ -240,19 +239,19 @@ impl Connection {
             Some(status) => drop(sender.send(Err(status.clone()))),
             None => {
                 waiting.by_op.insert(op_id, sender);
-                // Where requests are no longer taken, the stream of answers ends as well, and says
-                // why to all that wait.
+                // When requests are no longer accepted, the stream of answers ends as well, and
+                // reports the reason to all callers.
                 drop(sending.requests.send(request));
             }
         }
         receiver
     }
 
-    /// Returns the answer to a request. The request is sent at once, in the order of the calls,
+    /// Sends a request and waits for its answer. It is sent at once, in the order of the calls,
     /// before the first `await`.
     ///
     /// # Errors
-    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
+    /// [`ProxyError::Status`] from the server; [`ProxyError::Connection`] if the server is gone.
     pub(super) fn request(
         &self,
         request: Request,
@@ -270,14 +269,15 @@ impl Connection {
         }
     }
 
-    /// Why a transfer failed: where its session is over, that has a reason of its own.
+    /// Returns the reason for a failed transfer: the reason for the end of the session, if it has
+    /// ended.
     pub(super) async fn reason(&self, error: ProxyError) -> ProxyError {
         const OF_SESSIONS: [StatusCode; 3] =
             [StatusCode::NotFound, StatusCode::Cancelled, StatusCode::Unavailable];
         if !matches!(&error, ProxyError::Status(status) if OF_SESSIONS.contains(&status.code())) {
             return error;
         }
-        // Of no array, and so answered at once by a session that goes on.
+        // The request names no arrays, so an open session answers it at once.
         let question = CheckValueReadyRequest { value_handles: Vec::new() };
         let question = Request::CheckValueReadyRequest(question);
         match self.request(question).await {
@@ -287,9 +287,9 @@ impl Connection {
     }
 
     /// Tells the server to delete an array of `bytes` bytes, if the size is known: a large one at
-    /// once, a small one with others that are dropped in the same moment.
+    /// once, a small one together with others that are dropped at nearly the same time.
     pub(super) fn destruct(&self, handle: u64, bytes: Option<u64>) {
-        /// Bytes of an array whose room is not missed for a moment.
+        /// Maximum size in bytes of an array whose deletion may be delayed.
         const SMALL: u64 = 64 << 10;
         let mut sending = self.outgoing.lock();
         sending.gone.push(handle);
@@ -301,7 +301,7 @@ impl Connection {
         }
     }
 
-    /// Frees an array.
+    /// Deletes an array.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -323,7 +323,7 @@ impl Drop for Connection {
     }
 }
 
-/// Gives answers to those who wait for them, until the stream ends.
+/// Hands answers to the waiting callers, until the stream ends.
 async fn read(mut answers: Streaming<IfrtResponse>, waiting: Arc<Mutex<Waiting>>) {
     let over = loop {
         let message = match answers.message().await {

@@ -1,4 +1,4 @@
-//! Credentials by which a client proves its identity. They are never printed.
+//! Credentials of a client, which are never printed.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Credentials without the token, for a call that needs none.
+    /// Returns the credentials without the token, for a call that needs none.
     pub(super) fn without_token(&self) -> Self {
         Self { token: None, certificate: self.certificate.clone() }
     }
@@ -32,7 +32,7 @@ impl Credentials {
     /// Returns the value of the metadata `authorization`.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for a token that cannot be sent, without its text.
+    /// [`ProxyError::Configuration`], without the token's text, for a token that cannot be sent.
     pub(super) fn authorization(&self) -> Result<Option<MetadataValue<Ascii>>, ProxyError> {
         let Some(token) = &self.token else { return Ok(None) };
         let sent = token.bytes().all(|byte| byte.is_ascii_graphic()) && !token.is_empty();

@@ -14,15 +14,15 @@ use crate::ProxyError;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RemoteDevice {
-    /// Its id.
+    /// Id of the device.
     pub id: DeviceId,
     /// Kind of the device.
     pub kind: String,
-    /// Its name for people.
+    /// Display name of the device.
     pub name: String,
-    /// The id of the memory that arrays go to by default.
+    /// Id of the memory that arrays use by default.
     pub default_memory: Option<i32>,
-    /// The ids of its memories.
+    /// Ids of the device's memories.
     pub memories: Vec<i32>,
     /// Further attributes.
     pub attributes: AttributeMap,
@@ -32,15 +32,15 @@ pub struct RemoteDevice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteMemory {
-    /// Its id.
+    /// Id of the memory.
     pub id: i32,
     /// Kind of the memory.
     pub kind: MemoryKind,
-    /// The devices that use it.
+    /// Devices that use the memory.
     pub devices: Vec<DeviceId>,
 }
 
-/// Returns a map that may be missing.
+/// Decodes an optional attribute map.
 ///
 /// # Errors
 /// [`ProxyError::Decode`].

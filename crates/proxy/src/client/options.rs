@@ -12,21 +12,20 @@ use crate::Ranges;
 pub struct ClientOptions {
     /// Versions to offer.
     pub(crate) ranges: Ranges,
-    /// Attributes that the client sends when it opens a session.
+    /// Attributes sent when a session is opened.
     pub(crate) initialization_data: AttributeMap,
-    /// Time limit for connecting, for the handshake, and for the first answer, each.
+    /// Time limit for each of connecting, the handshake and the first answer.
     pub(crate) timeout: Duration,
-    /// The certificates to trust, in PEM. Needed for `https://` addresses: none is trusted by
-    /// itself.
+    /// Trusted certificates in PEM. Required for `https://` addresses: none is trusted by default.
     pub(crate) certificate_authority: Option<Vec<u8>>,
-    /// The name in the server's certificate, if it is not that of the address.
+    /// Name in the server's certificate, if it differs from the address.
     pub(crate) server_name: Option<String>,
     pub(crate) credentials: Credentials,
 }
 
 impl ClientOptions {
-    /// Options with every version of this build, a time limit of 20 seconds for each step, and no
-    /// trusted certificate.
+    /// Creates options with every version of this build, a time limit of 20 seconds for each step,
+    /// and no trusted certificate.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -46,38 +45,37 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the time limit for connecting, for the handshake, and for the first answer, each.
+    /// Sets the time limit for each of connecting, the handshake and the first answer.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Trusts these certificates, in PEM. Needed for `https://` addresses: none is trusted by
-    /// itself.
+    /// Sets the trusted certificates, in PEM. Required for `https://` addresses: none is trusted by
+    /// default.
     #[must_use]
     pub fn with_certificate_authority(mut self, certificates: impl Into<Vec<u8>>) -> Self {
         self.certificate_authority = Some(certificates.into());
         self
     }
 
-    /// Sets the name that the server's certificate must have, in place of that of the address.
+    /// Sets the name that the server's certificate must have, instead of the address.
     #[must_use]
     pub fn with_server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
     }
 
-    /// Sends this token with every call, as `authorization: Bearer TOKEN`. On a plain connection it
-    /// is not encrypted.
+    /// Sets the token to send with every call, as `authorization: Bearer TOKEN`. A plain connection
+    /// does not encrypt it.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.credentials.token = Some(token.into());
         self
     }
 
-    /// Authenticates the client on encrypted connections by this certificate and its key, both in
-    /// PEM.
+    /// Sets the client's certificate and key for encrypted connections, both in PEM.
     #[must_use]
     pub fn with_certificate(
         mut self,

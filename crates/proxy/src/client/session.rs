@@ -1,5 +1,4 @@
-//! A session with a server: its devices, and arrays that are put there, brought back and
-//! rearranged.
+//! A session with a server: its devices, and operations that upload, download and rearrange arrays.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -29,9 +28,9 @@ use crate::{Agreement, ProxyError, requests};
 /// are the same session.
 ///
 /// All requests of a session go over one connection in the order in which their futures are first
-/// polled. The futures may be dropped at any time: the request may then have been carried out or
-/// not, and what it made is freed. None has a time limit of its own: a server that is gone fails
-/// them, one that is slow does not; `tokio::time::timeout` sets one.
+/// polled. The futures may be dropped at any time: the request may then have taken effect or not,
+/// and its results are freed. The futures have no time limit: they fail if the server is gone, not
+/// if it is slow; `tokio::time::timeout` sets a limit.
 ///
 /// ```no_run
 /// use serdes::ifrt::{ArraySpec, DType, DeviceId, MemoryKind, Shape};
@@ -70,8 +69,8 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects to the server at `address`: `HOST:PORT`, with `grpc://`, `http://` or, encrypted,
-    /// `https://` before it or nothing.
+    /// Connects to the server at `address`: `HOST:PORT`, optionally with the prefix `grpc://`,
+    /// `http://` or, for encryption, `https://`.
     ///
     /// # Errors
     /// As [`connect_with`](Self::connect_with).
@@ -79,7 +78,7 @@ impl Client {
         Self::connect_with(address, ClientOptions::default()).await
     }
 
-    /// Connects with these options.
+    /// Connects with options.
     ///
     /// # Errors
     /// As [`negotiate`](crate::negotiate); [`ProxyError::Status`] if the server refuses the
@@ -89,8 +88,8 @@ impl Client {
         Self::over(connection, address, options.timeout).await
     }
 
-    /// Like [`connect`](Self::connect), as if the server did nothing that others do not, or only
-    /// took requests with transfers.
+    /// Like [`connect`](Self::connect), without the features beyond the protocol, or only with
+    /// requests in transfers.
     #[cfg(test)]
     pub(crate) async fn connect_as_to_others(
         address: &str,
@@ -102,20 +101,20 @@ impl Client {
         Self::over(connection, address, options.timeout).await
     }
 
-    /// Returns the id of its session.
+    /// Returns the id of the session.
     #[cfg(test)]
     pub(crate) fn session_id(&self) -> u64 {
         self.connection.session()
     }
 
-    /// Ends its stream of small arrays.
+    /// Ends the session's stream of small arrays.
     #[cfg(test)]
     pub(crate) async fn end_small_transfers(&self) {
         let small = self.connection.small_transfers(Some(0));
         small.expect("the server has the stream").end().await;
     }
 
-    /// Returns a client of a session that is open, and has not begun.
+    /// Creates a client of a session that is open but not yet started.
     async fn over(
         connection: Connection,
         address: &str,
@@ -149,7 +148,7 @@ impl Client {
         })
     }
 
-    /// Returns the versions that both speak.
+    /// Returns the negotiated versions.
     #[must_use]
     pub fn agreement(&self) -> Agreement {
         self.connection.agreement()
@@ -167,13 +166,13 @@ impl Client {
         &self.devices
     }
 
-    /// Returns their memories.
+    /// Returns the memories of the server's devices.
     #[must_use]
     pub fn memories(&self) -> &[RemoteMemory] {
         &self.memories
     }
 
-    /// Returns an array that the server has made under a handle of its own.
+    /// Returns an array that the server created under its own handle.
     pub(super) fn known(&self, handle: u64, spec: ArraySpec) -> RemoteArray {
         RemoteArray::new(&self.connection, handle, spec)
     }
@@ -184,12 +183,12 @@ impl Client {
         &self.attributes
     }
 
-    /// Puts an array, given as row-major elements, into the default memory of a device. Elements
-    /// smaller than a byte take one each; strings are a `StringArrayContents` message.
+    /// Uploads an array of row-major elements to the default memory of a device. Elements smaller
+    /// than a byte take one byte each; strings are a `StringArrayContents` message.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for bytes that are not as many as the elements;
-    /// [`ProxyError::Status`] as the server says; [`ProxyError::Connection`] if it is gone.
+    /// [`ProxyError::Configuration`] if the number of bytes does not match the elements;
+    /// [`ProxyError::Status`] from the server; [`ProxyError::Connection`] if the server is gone.
     pub async fn put(
         &self,
         dtype: DType,
@@ -209,8 +208,7 @@ impl Client {
         memory.map_or_else(MemoryKind::unset, |memory| memory.kind.clone())
     }
 
-    /// Puts an array, given as row-major elements, on the devices of a sharding; the server cuts
-    /// it.
+    /// Uploads an array of row-major elements to the devices of a sharding; the server splits it.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -237,7 +235,7 @@ impl Client {
         let request = Request::MakeArrayFromHostBufferRequest(request);
         if connection.takes_requests() {
             let own = Arc::clone(connection);
-            // If this future is dropped, the new array is deleted, and never before it is made.
+            // If this future is dropped, the new array is deleted, but not before it is created.
             return Completing::new(connection.runtime(), async move {
                 match own.store(handle, bytes, Some(request)).await {
                     Ok(()) => Ok(array),
@@ -252,12 +250,11 @@ impl Client {
         Ok(array)
     }
 
-    /// Puts an array that is cut already: the row-major elements of each shard, in the order of the
-    /// devices.
+    /// Uploads an array as shards: the row-major elements of each, in the order of the devices.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards
-    /// are; [`ProxyError::Configuration`] for another number of shards or of bytes in one.
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not define its shards;
+    /// [`ProxyError::Configuration`] for a wrong number of shards or of bytes in one.
     pub async fn put_shards(
         &self,
         spec: &ArraySpec,
@@ -293,14 +290,14 @@ impl Client {
         Ok(array)
     }
 
-    /// Returns the elements of an array, row-major. Elements smaller than a byte take one each;
-    /// strings are a `StringArrayContents` message.
+    /// Downloads the elements of an array in row-major order. Elements smaller than a byte take one
+    /// byte each; strings are a `StringArrayContents` message.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`ProxyError::Protocol`] if the server sends another number of bytes.
+    /// As [`put`](Self::put); [`ProxyError::Protocol`] if the server sends a wrong number of bytes.
     pub async fn get(&self, array: &RemoteArray) -> Result<Bytes, ProxyError> {
-        // A shard for all, where every device has the whole array: the real servers copy from no
-        // more than one.
+        // If every device has the whole array, one shard suffices: the real servers copy from only
+        // one.
         let shard =
             if array.sharding().devices().len() > 1 && array.sharding().is_fully_replicated() {
                 Some(self.replicated_shard(array).await?)
@@ -322,17 +319,17 @@ impl Client {
         Ok(result)
     }
 
-    /// Waits until an array is there.
+    /// Waits until an array is available.
     ///
     /// # Errors
-    /// Why it will never be there.
+    /// The reason why the array will never be available.
     pub async fn wait(&self, array: &RemoteArray) -> Result<(), ProxyError> {
         let request = requests::check_value_ready(array.handle());
         self.connection.request(Request::CheckValueReadyRequest(request)).await.map(drop)
     }
 
-    /// Returns a copy on other devices, or in another kind of memory; the kind stays where it is
-    /// unset.
+    /// Copies an array to other devices or another kind of memory; an unset kind keeps the current
+    /// one.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -355,11 +352,10 @@ impl Client {
         Ok(result)
     }
 
-    /// Returns the shards of an array, as arrays on one device each.
+    /// Splits an array into its shards, as arrays on one device each.
     ///
     /// # Errors
-    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not say what its shards
-    /// are.
+    /// As [`put`](Self::put); [`ProxyError::Value`] if the sharding does not define its shards.
     pub async fn disassemble(&self, array: &RemoteArray) -> Result<Vec<RemoteArray>, ProxyError> {
         let parts = array.sharding().disassemble(array.shape())?;
         let results: Vec<RemoteArray> = parts
@@ -379,7 +375,7 @@ impl Client {
         Ok(results)
     }
 
-    /// Returns an array whose shards are these arrays, in the order of the sharding's devices.
+    /// Creates an array from shards, in the order of the sharding's devices.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -398,7 +394,7 @@ impl Client {
         Ok(result)
     }
 
-    /// Arrays out of the shards of others, without copying where that is possible.
+    /// Creates arrays from the shards of others, without copying where possible.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -426,7 +422,7 @@ impl Client {
         Ok(results)
     }
 
-    /// Returns the layout, as text, that shards of this shape have on a device.
+    /// Returns the layout, as text, of shards of this shape on a device.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -447,7 +443,7 @@ impl Client {
         }
     }
 
-    /// Frees an array at once, though others may still know it.
+    /// Deletes an array at once, even if other clients still use it.
     ///
     /// # Errors
     /// As [`put`](Self::put).

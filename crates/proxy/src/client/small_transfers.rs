@@ -1,4 +1,4 @@
-//! The stream of a session's small arrays: many of them at a time, each with its answer.
+//! The stream of a session's small arrays, which carries many of them concurrently.
 
 use std::{
     collections::HashMap,
@@ -24,14 +24,14 @@ use crate::{
 
 type Waiter = oneshot::Sender<Result<Bytes, Status>>;
 
-/// Pending transfers by the number of their answer; or that there will be no further answer.
+/// Pending transfers by the number of their answer, or a mark that no further answer will come.
 #[derive(Default)]
 struct Waiting {
     by_op: HashMap<u64, Waiter>,
     is_over: bool,
 }
 
-/// The stream of a session's small arrays. It ends when this is dropped.
+/// The stream of a session's small arrays. Dropping it ends the stream.
 pub(super) struct SmallTransfers {
     outbox: Arc<Outbox>,
     waiting: Arc<Mutex<Waiting>>,
@@ -43,7 +43,7 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 }
 
 impl SmallTransfers {
-    /// Returns the stream of a session. Nothing is waited for.
+    /// Opens the stream of a session without waiting.
     pub(super) fn open(transport: &Transport, session: u64, runtime: &Handle) -> Self {
         let (outbox, waiting) = (Arc::default(), Arc::default());
         let reader =
@@ -52,7 +52,7 @@ impl SmallTransfers {
     }
 
     /// Sends a request with the data of its host buffer; the answer is the data of the host buffer
-    /// that it fills. `None`, and nothing is sent, if the stream is over.
+    /// that it fills. Returns `None` and sends nothing if the stream has ended.
     pub(super) fn send(
         &self,
         transfer: &SmallTransfer,
@@ -73,7 +73,7 @@ impl SmallTransfers {
         })
     }
 
-    /// Ends it, as a server may.
+    /// Ends the stream, as a server may.
     #[cfg(test)]
     pub(super) async fn end(&self) {
         self.outbox.close();
@@ -90,7 +90,7 @@ impl Drop for SmallTransfers {
     }
 }
 
-/// Gives answers to those who wait for them, until the stream ends.
+/// Hands answers to the waiting callers, until the stream ends.
 async fn read_all(
     transport: Transport,
     session: u64,

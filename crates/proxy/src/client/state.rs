@@ -1,4 +1,4 @@
-//! Arrays that a server keeps in its state: names for those of a session, and the way back to them.
+//! Arrays in a server's state: naming the arrays of a session, and finding them again.
 
 use prost::Message as _;
 use serdes::{
@@ -24,22 +24,22 @@ use crate::{
     status::from_grpc,
 };
 
-/// The keys of the server's attributes; the name of an array follows.
+/// Prefixes of the server's attributes, followed by the name of an array.
 const HANDLE: &str = "serdes.state.handle.";
 const SPEC: &str = "serdes.state.spec.";
 
 impl ClientOptions {
-    /// Has the server keep the session's arrays in its state: the first one that
-    /// [`put_as`](Client::put_as) makes under the first of these names, and so on. They belong to
-    /// the clients that open a session of the name `session`, or to this client alone on a server
-    /// that knows its clients.
+    /// Names arrays of the session that the server keeps in its state: the first array from
+    /// [`put_as`](Client::put_as) gets the first name, and so on. They belong to the clients that
+    /// open a session of the name `session`, or to this client alone if the server authenticates
+    /// clients.
     #[must_use]
     pub fn with_state_names<'a>(
         mut self,
         session: &str,
         arrays: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        // Handles are counted from 1 in each session.
+        // Each session counts handles from 1.
         let names = (1_u64..).zip(arrays);
         let names = names.map(|(handle, name)| (format!("serdes.state.name.{handle}"), name));
         let own = ("serdes.state.name".to_owned(), session);
@@ -53,17 +53,17 @@ impl ClientOptions {
 }
 
 impl Client {
-    /// Returns the arrays of the server's state that this client may see, by their names, as they
-    /// were when the session began. Dropping one does not take it out of the state;
-    /// [`delete`](Self::delete) does.
+    /// Returns the arrays of the server's state that this client may see, by name, as of the
+    /// session's start. Dropping one does not remove it from the state; [`delete`](Self::delete)
+    /// does.
     ///
     /// # Errors
-    /// [`ProxyError::Decode`] if the server describes one in a way that this build does not know.
+    /// [`ProxyError::Decode`] if the server describes one in a form that this build cannot read.
     pub fn state_arrays(&self) -> Result<Vec<(String, RemoteArray)>, ProxyError> {
         self.arrays_of(self.attributes())
     }
 
-    /// Like [`state_arrays`](Self::state_arrays), as they are now.
+    /// Like [`state_arrays`](Self::state_arrays), but returns the current arrays.
     ///
     /// # Errors
     /// As [`state_arrays`](Self::state_arrays); [`ProxyError::Status`] if the session is over.
@@ -75,18 +75,18 @@ impl Client {
         self.arrays_of(&devices::attributes(init.client_attributes.as_ref())?)
     }
 
-    /// Has the server keep arrays of this session in its state, in place of all that it has there
-    /// below `name`: each has a whole name that begins with `name/`. Other clients that may see
-    /// them do so at once, and the arrays outlive the session. Dropping one does not take it out of
-    /// the state. On a server that knows its clients by tokens, what was kept by `previous_token`,
-    /// which has to be one of the server's still, is replaced as well.
+    /// Stores arrays of this session in the server's state, in place of all that it has there below
+    /// `name`: each has a full name that begins with `name/`. Other clients with access see them at
+    /// once, and the arrays outlive the session. Dropping one does not remove it from the state. On
+    /// a server that identifies clients by tokens, the arrays stored with `previous_token`, which
+    /// must still be one of the server's tokens, are replaced as well.
     ///
-    /// Other servers than this library's do not have the call.
+    /// Only this library's server has the call.
     ///
     /// # Errors
-    /// [`ProxyError::Status`]: UNIMPLEMENTED of another server, FAILED_PRECONDITION of one without
-    /// a file for its state, ALREADY_EXISTS for the name of another client, UNAUTHENTICATED for a
-    /// previous token that is none. The state is as it was then.
+    /// [`ProxyError::Status`]: UNIMPLEMENTED from another server, FAILED_PRECONDITION if the server
+    /// has no state file, ALREADY_EXISTS if a name belongs to another client, UNAUTHENTICATED if
+    /// the previous token is unknown. The state is then unchanged.
     pub async fn keep<'a>(
         &self,
         name: &str,
@@ -136,7 +136,7 @@ impl Client {
             };
             let spec = ArraySpecProto::decode(&spec[..])
                 .map_err(|error| ProxyError::Protocol(format!("the spec of {name:?}: {error}")))?;
-            // The server has resolved the devices: they are its own.
+            // The server has resolved the devices: the ids are its own.
             let spec = ArraySpec::from_proto(&spec, &with_devices(AnyDevice))?;
             arrays.push((name.to_owned(), self.known(handle.cast_unsigned(), spec)));
         }

@@ -1,4 +1,4 @@
-//! Host buffers on their way to and from the server.
+//! Transfers of host buffers to and from the server.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -25,7 +25,8 @@ use crate::{
 };
 
 impl Connection {
-    /// Stores a host buffer, with the request that it is for, where the server takes both at once.
+    /// Stores a host buffer, together with the request that uses it if the server accepts both at
+    /// once.
     ///
     /// # Errors
     /// [`ProxyError::Status`].
@@ -75,10 +76,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Returns the bytes of an array, row-major; `expected` are their number, where it is known.
+    /// Fetches the bytes of an array, row-major; `expected` is their number, if known.
     ///
     /// # Errors
-    /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
+    /// [`ProxyError::Status`]; [`ProxyError::Protocol`] for a wrong number of bytes.
     pub(super) fn fetch(
         &self,
         array_handle: u64,
@@ -102,7 +103,7 @@ impl Connection {
                 Err(error) => Err(self.reason(error).await),
             };
         }
-        // Both are asked for at once. A server may see the look-up first, and know no such buffer
+        // Both are sent at once: a server may see the look-up first, when the buffer does not exist
         // yet.
         let copied = self.request(Request::CopyToHostBufferRequest(request));
         let looked_up = self.look_up(requests::look_up(session, handle), None, expected);
@@ -126,7 +127,7 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes of the host buffer that a request fills, in one call or message.
+    /// Fetches the bytes of the host buffer that a request fills, in one call or message.
     async fn copied(
         &self,
         handle: u64,
@@ -143,8 +144,8 @@ impl Connection {
         self.look_up(request, transfer.request.take(), expected).await
     }
 
-    /// Deletes a host buffer without waiting for the answer: a request that does not arrive any
-    /// more is settled by the end of the session.
+    /// Deletes a host buffer without waiting for the answer: if the request gets lost, the end of
+    /// the session deletes the buffer.
     fn forget(&self, request: GrpcHostBufferDeleteRequest) {
         let transport = self.transport.clone();
         tokio::spawn(async move {
@@ -157,8 +158,8 @@ impl Connection {
         });
     }
 
-    /// Returns the bytes of a host buffer, which is not there any more afterwards; with the request
-    /// that fills it, where the server takes both at once.
+    /// Takes the bytes of a host buffer, which the server then removes; sends along the request
+    /// that fills it if the server accepts both at once.
     async fn look_up(
         &self,
         request: GrpcHostBufferLookupRequest,
@@ -182,27 +183,27 @@ impl Connection {
     }
 }
 
-/// Has a call bring a request along.
+/// Attaches a request to a call.
 fn bring<T>(call: &mut Call<T>, request: &IfrtRequest) {
     insert_once(call, service::REQUEST, &request.encode_to_vec());
 }
 
-/// Adds metadata that is different for each call: the tables of HTTP/2, which would forget for it
-/// what is the same for all, need not remember it.
+/// Adds metadata that differs from call to call and is kept out of HTTP/2's tables, where it would
+/// displace the constant entries.
 fn insert_once<T>(call: &mut Call<T>, key: &'static str, bytes: &[u8]) {
     let mut value = MetadataValue::from_bytes(bytes);
     value.set_sensitive(true);
     call.metadata_mut().insert_bin(key, value);
 }
 
-/// Returns the bytes of the messages of a body; `expected` are their number, where it is known.
+/// Collects the bytes of a body's messages; `expected` is their number, if known.
 ///
 /// # Errors
-/// [`ProxyError::Status`]; [`ProxyError::Protocol`] for another number of bytes.
+/// [`ProxyError::Status`]; [`ProxyError::Protocol`] for a wrong number of bytes.
 async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> {
     let mut parts: DataParts<GrpcHostBufferLookupResponse> =
         DataParts::new(body, service::ANSWER_BYTES);
-    // Small buffers come in one part, which is not copied.
+    // Small buffers arrive in one part, which is not copied.
     let mut first = Bytes::new();
     let mut whole = Vec::new();
     while let Some(part) = parts.next().await? {
@@ -219,7 +220,7 @@ async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> 
             whole.extend_from_slice(&std::mem::take(&mut first));
         }
         whole.extend_from_slice(&part);
-        // More than there can be is not read to its end.
+        // Stop reading once there are too many bytes.
         if expected.is_some_and(|expected| whole.len() as u64 > expected) {
             break;
         }
@@ -228,7 +229,7 @@ async fn gather(body: Body, expected: Option<u64>) -> Result<Bytes, ProxyError> 
 }
 
 /// # Errors
-/// [`ProxyError::Protocol`] for another number of bytes than expected.
+/// [`ProxyError::Protocol`] for a wrong number of bytes.
 fn checked(bytes: Bytes, expected: Option<u64>) -> Result<Bytes, ProxyError> {
     match expected {
         Some(expected) if expected != bytes.len() as u64 => Err(ProxyError::Protocol(format!(

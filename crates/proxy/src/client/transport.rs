@@ -1,4 +1,4 @@
-//! The connection to a server: made, asked for its versions, and used for calls.
+//! The connection to a server: opening it, the handshake, and calls.
 
 use std::future::poll_fn;
 
@@ -28,7 +28,7 @@ use crate::{
     status::{from_grpc, status},
 };
 
-/// A connection, and what every call over it says of the client.
+/// A connection, with the metadata that every call sends.
 #[derive(Clone)]
 pub(super) struct Transport {
     channel: Channel,
@@ -36,7 +36,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Returns a message as a call.
+    /// Wraps a message as a call.
     pub(super) fn call<T>(&self, message: T) -> Call<T> {
         let mut call = Call::new(message);
         if let Some(authorization) = &self.authorization {
@@ -45,10 +45,10 @@ impl Transport {
         call
     }
 
-    /// Returns a call with a body that is written by hand; its answer.
+    /// Sends a call with a raw body; returns its answer.
     ///
     /// # Errors
-    /// UNAVAILABLE if the connection is gone; the status of the call where its answer has no body.
+    /// UNAVAILABLE if the connection is gone; the status of the call if its answer has no body.
     pub(super) async fn send<T>(
         &self,
         path: &'static str,
@@ -80,16 +80,16 @@ impl Transport {
     }
 }
 
-/// Returns true if an answer has its status at its beginning, and nothing after that.
+/// Returns true if an answer has its status in the headers and no body.
 pub(super) fn is_over(answer: &http::Response<Body>) -> bool {
     answer.headers().contains_key(service::GRPC_STATUS)
 }
 
-/// The most data that the server may put in a frame: as much as a message of a host buffer has.
-/// Frames of 16 KiB, which is what HTTP/2 begins with, cost a call of the system each.
+/// Maximum data of a server's frame: the data of one host buffer message. HTTP/2's default frames
+/// of 16 KiB cost a system call each.
 const FRAME_BYTES: u32 = service::CHUNK_BYTES as u32;
 
-/// Connects, without a request to the server.
+/// Connects without sending a request.
 ///
 /// # Errors
 /// [`ProxyError::Configuration`] for the address, a certificate or a token;
@@ -143,7 +143,7 @@ pub(super) async fn open(address: &str, options: &ClientOptions) -> Result<Trans
     Ok(Transport { channel, authorization })
 }
 
-/// Returns a call of the service, when the connection has room for one.
+/// Waits until the connection can take a call.
 ///
 /// # Errors
 /// UNAVAILABLE if the connection is gone.
@@ -154,7 +154,7 @@ pub(super) async fn ready(transport: &Transport) -> Result<Grpc<Channel>, Status
     Ok(grpc)
 }
 
-/// Returns a call with one message each way.
+/// Makes a call with one message each way.
 ///
 /// # Errors
 /// The status of the call.
@@ -171,14 +171,14 @@ where
     answer.map(tonic::Response::into_inner).map_err(|failure| failure.status)
 }
 
-/// Why a call has no answer.
+/// The reason why a call has no answer.
 struct Failure {
     status: Status,
-    /// True if the connection broke off without a status of the server.
+    /// True if the connection broke without a status from the server.
     broke: bool,
 }
 
-/// Like [`unary`], with what the server says beside the message.
+/// Like [`unary`], and also returns the server's metadata.
 async fn call<T, U>(
     transport: &Transport,
     path: &'static str,
@@ -200,13 +200,13 @@ where
 /// Features of this library's server beyond the protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extras {
-    /// Transfers may bring requests along.
+    /// True if transfers may carry requests.
     pub(super) takes_requests: bool,
-    /// There is a stream of small arrays.
+    /// True if there is a stream of small arrays.
     pub(super) has_small_transfers: bool,
 }
 
-/// Returns the remedy for a server that closes the connection without a message.
+/// Returns the remedy to suggest for a server that closes the connection without a message.
 fn remedy(address: &str, options: &ClientOptions) -> &'static str {
     let encrypted = address.starts_with("https://");
     match (encrypted, &options.credentials.certificate) {
@@ -216,7 +216,7 @@ fn remedy(address: &str, options: &ClientOptions) -> &'static str {
     }
 }
 
-/// Asks the server for the versions of the session, and what it does beside.
+/// Negotiates the versions of the session with the server, and its features beyond the protocol.
 ///
 /// # Errors
 /// [`ProxyError::Refused`]; [`ProxyError::Connection`]; [`ProxyError::Protocol`].
@@ -236,7 +236,7 @@ pub(super) async fn handshake(
                 reason: format!("{}{remedy}", status.message()),
             });
         }
-        // Who may not ask has got no answer.
+        // A client that may not ask gets no answer.
         Ok(Err(Failure { status, .. }))
             if matches!(
                 status.code(),

@@ -1,4 +1,4 @@
-//! Who may: tokens and client certificates.
+//! Access control: tokens and client certificates.
 
 use std::{
     fmt,
@@ -27,15 +27,14 @@ use tonic::codegen::http::{HeaderMap, header::AUTHORIZATION};
 use super::digest::{Digest, hash};
 use crate::{ProxyError, error::with_causes, status::status};
 
-/// The key of the initialization data under which a client that cannot send metadata gives its
-/// token.
+/// Key of the initialization data for the token of a client that cannot send metadata.
 pub(crate) const SESSION_TOKEN: &str = "serdes.token";
 
-/// Bearer tokens that clients may give. Their text is not kept.
+/// Accepted bearer tokens. Their text is not kept.
 #[derive(Clone)]
 pub struct Tokens {
     key: hmac::Key,
-    /// A tag of each, and the hash that stands for it.
+    /// A tag of each token, and the hash that identifies it.
     tags: Vec<(hmac::Tag, Digest)>,
 }
 
@@ -46,16 +45,15 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// The characters that a token has at least: fewer can be guessed.
+    /// Minimum length of a token in characters: shorter ones can be guessed.
     pub const SHORTEST: usize = 16;
 
-    /// Returns the tokens of a text: one a line, of letters, digits and `-._~+/=`,
-    /// [`SHORTEST`](Self::SHORTEST) of them or more. Empty lines and what follows a `#` do not
-    /// count.
+    /// Parses one token per line, of letters, digits and `-._~+/=`, with at least
+    /// [`SHORTEST`](Self::SHORTEST) characters. Empty lines and text after a `#` are ignored.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] if a line is no token, or one that is too short, with its
-    /// number and not its text; if there is none.
+    /// number and without its text; if there is no token.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let wrong = |found: String, reason: &str| {
             ProxyError::configuration("the list of tokens", found, reason)
@@ -95,14 +93,14 @@ impl Tokens {
         self.tags.len()
     }
 
-    /// Always false: a list without a token is not made.
+    /// Returns false: there is no list without a token.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty()
     }
 
-    /// Returns the hash of a token that is one of these. How long that takes says nothing of them
-    /// but their number: tags of a secret key are compared, each to its end.
+    /// Returns the hash of a token if it is one of these. The time reveals only their number: tags
+    /// of a secret key are compared, each to its end.
     fn find(&self, token: &[u8]) -> Option<Digest> {
         let given = hmac::sign(&self.key, token);
         let mut found = None;
@@ -120,21 +118,21 @@ impl Tokens {
     }
 }
 
-/// Requirements for access, beside a certificate.
+/// Requirements for access in addition to a certificate.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     tokens: RwLock<Option<Arc<Tokens>>>,
-    /// Sessions may bring their token along; the versions are told to anyone.
+    /// True if sessions may present their token later; versions are then available without one.
     late: bool,
 }
 
 /// Credential that a client has presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// None is wanted.
+    /// No token is required.
     Nothing,
     Token(Digest),
-    /// None yet; the session must bring one.
+    /// No token yet; the session must present one.
     Later,
 }
 
@@ -147,17 +145,17 @@ impl Access {
         self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes other tokens from now on.
+    /// Replaces the tokens.
     pub(crate) fn replace(&self, tokens: Tokens) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tokens));
     }
 
-    /// Returns the hash of a token that is one of the server's.
+    /// Returns the hash of a token if it is one of the server's.
     pub(crate) fn digest_of(&self, token: &[u8]) -> Option<Digest> {
         self.tokens()?.find(token)
     }
 
-    /// Returns true if a client that gave this token would still be admitted.
+    /// Returns true if a client with this token would still be admitted.
     pub(crate) fn holds(&self, token: Option<&Digest>) -> bool {
         match (self.tokens(), token) {
             (None, _) => true,
@@ -166,7 +164,7 @@ impl Access {
         }
     }
 
-    /// Looks at the metadata of a call.
+    /// Checks the metadata of a call.
     ///
     /// # Errors
     /// UNAUTHENTICATED.
@@ -191,7 +189,7 @@ impl Access {
         }
     }
 
-    /// Looks at the initialization data of a session that has shown no token yet.
+    /// Checks the initialization data of a session that has presented no token yet.
     ///
     /// # Errors
     /// UNAUTHENTICATED.
@@ -216,7 +214,7 @@ impl Access {
     }
 }
 
-/// Returns the token of `Bearer TOKEN`; the name of the scheme may be written in any case.
+/// Extracts the token of `Bearer TOKEN`; the scheme's name is case-insensitive.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"bearer") || token.first() != Some(&b' ') {
@@ -225,8 +223,8 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     Some(token.trim_ascii())
 }
 
-/// Encryption: the server's certificate, and that of authorities whose certificates clients must
-/// have.
+/// TLS settings: the server's certificate, and the authorities that must have signed the clients'
+/// certificates.
 #[derive(Clone, Default)]
 pub(crate) struct Encryption {
     pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -234,11 +232,11 @@ pub(crate) struct Encryption {
 }
 
 impl Encryption {
-    /// Who makes connections encrypted; `None` for plain ones.
+    /// Creates the TLS acceptor; `None` for plain connections.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for what is no certificate, no key or not its key, and client
-    /// certificates without encryption.
+    /// [`ProxyError::Configuration`] for an invalid certificate, an invalid or wrong key, and
+    /// client certificates without encryption.
     pub(crate) fn acceptor(&self) -> Result<Option<TlsAcceptor>, ProxyError> {
         let wrong = |what, reason: String| ProxyError::configuration(what, "given", reason);
         let Some((chain, key)) = &self.identity else {
@@ -270,7 +268,7 @@ impl Encryption {
     }
 }
 
-/// Encryption as it is now: it can be exchanged while the server runs.
+/// The current TLS acceptor, which can be exchanged while the server runs.
 #[derive(Clone)]
 pub(crate) struct Acceptor(Arc<RwLock<Option<TlsAcceptor>>>);
 
@@ -281,16 +279,16 @@ impl Acceptor {
         encryption.acceptor().map(|acceptor| Self(Arc::new(RwLock::new(acceptor))))
     }
 
-    /// For the next connection; `None` for a plain one.
+    /// Returns the acceptor for the next connection; `None` for a plain one.
     pub(crate) fn now(&self) -> Option<TlsAcceptor> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Encrypts with other certificates from now on.
+    /// Replaces the certificates.
     ///
     /// # Errors
-    /// The errors of [`Encryption::acceptor`]; [`ProxyError::Configuration`] where connections are
-    /// plain, which clients rely on. Nothing changes then.
+    /// The errors of [`Encryption::acceptor`]; [`ProxyError::Configuration`] if connections are
+    /// plain, which clients rely on. On error nothing changes.
     pub(crate) fn replace(&self, encryption: &Encryption) -> Result<(), ProxyError> {
         let acceptor = encryption.acceptor()?;
         let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);

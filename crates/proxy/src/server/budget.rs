@@ -1,5 +1,5 @@
-//! Amounts that may be in use at a time: of a session, of a peer, of all. What is taken is given
-//! back on drop.
+//! Limits on amounts in use at a time: by a session, by a peer, by all. Amounts are returned on
+//! drop.
 
 use std::{
     sync::{
@@ -16,27 +16,27 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use super::{limits::Limits, state::most_name_bytes};
 use crate::status::status;
 
-/// An amount that may be in use at a time. Clones are the same amount.
+/// An amount that may be in use at a time. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    /// The name of the limit, for those who meet it.
+    /// Name of the limit, for error messages.
     limit: &'static str,
     amount: u64,
-    /// Size of a permit: bytes are counted in pages.
+    /// Units per permit: bytes are counted in pages.
     page: u64,
     pages: Arc<Semaphore>,
 }
 
 impl Budget {
-    /// Bytes that are counted as one: no device gives out less.
+    /// Bytes counted as one permit: devices allocate no less.
     const PAGE: u64 = 256;
 
-    /// That many bytes.
+    /// Creates a budget of bytes.
     pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
         Self::of(limit, amount, Self::PAGE)
     }
 
-    /// That many things.
+    /// Creates a budget of countable items.
     pub(crate) fn count(limit: &'static str, amount: usize) -> Self {
         Self::of(limit, amount as u64, 1)
     }
@@ -48,7 +48,7 @@ impl Budget {
     }
 
     /// # Errors
-    /// RESOURCE_EXHAUSTED for more than there will ever be.
+    /// RESOURCE_EXHAUSTED for more than the whole budget.
     fn pages_of(&self, amount: u64) -> Result<u32, Status> {
         let pages = u32::try_from(amount.div_ceil(self.page)).ok();
         pages.filter(|_| amount <= self.amount).ok_or_else(|| {
@@ -61,13 +61,13 @@ impl Budget {
         })
     }
 
-    /// Takes `amount`, or all that is free where that is less; whether it was `amount`.
+    /// Takes `amount`, or all that is free if that is less; returns true if it took `amount`.
     pub(crate) fn take_what_is_there(&self, amount: u64) -> (Permit, bool) {
         let wanted = u32::try_from(amount.div_ceil(self.page)).unwrap_or(u32::MAX);
         loop {
             let free = u32::try_from(self.pages.available_permits()).unwrap_or(u32::MAX);
             let pages = wanted.min(free);
-            // Somebody else may have been faster.
+            // Another thread may have taken some meanwhile.
             if let Ok(share) = Arc::clone(&self.pages).try_acquire_many_owned(pages) {
                 return (Permit { shares: smallvec![share], _peer: None }, pages == wanted);
             }
@@ -84,36 +84,36 @@ impl Budget {
     }
 }
 
-/// Host buffers by the way they go: a result never waits for a store, nor the other way round.
+/// Budgets of host buffers by direction: a result never waits for a store, nor the other way round.
 #[derive(Clone, Debug)]
 pub(crate) struct HostBudgets {
-    /// To the server.
+    /// Buffers to the server.
     pub(crate) stores: Budget,
-    /// To the client.
+    /// Buffers to the client.
     pub(crate) results: Budget,
 }
 
 impl HostBudgets {
-    /// That many bytes each way.
+    /// Creates budgets of this many bytes for each direction.
     pub(crate) fn bytes(limit: &'static str, amount: u64) -> Self {
         let budget = || Budget::bytes(limit, amount);
         Self { stores: budget(), results: budget() }
     }
 }
 
-/// Limits on resources that are held at a time: by one peer, or by all together.
+/// Budgets of the resources in use at a time, by one peer or by all together.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     pub(crate) connections: Budget,
     pub(crate) calls: Budget,
     pub(crate) sessions: Budget,
-    /// Calls that ask for the server's health.
+    /// Health checks.
     pub(crate) health: Budget,
     pub(crate) handles: Budget,
-    /// Names of arrays in the state: half as many as handles, because a session that is shown what
-    /// is there has a handle of each.
+    /// Names of arrays in the state: half as many as handles, because a session that lists the
+    /// state has a handle for each.
     pub(crate) names: Budget,
-    /// Bytes of the header of the state's file for names and owners of arrays.
+    /// Bytes of the state file's header for names and owners of arrays.
     pub(crate) name_bytes: Budget,
     pub(crate) requests: Budget,
     pub(crate) host: HostBudgets,
@@ -124,7 +124,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Budgets of all peers together.
+    /// Creates the budgets of all peers together.
     pub(crate) fn of_all(limits: &Limits) -> Self {
         Self {
             connections: Budget::count("connections", limits.connections),
@@ -143,7 +143,7 @@ impl Budgets {
         }
     }
 
-    /// Budgets of one peer.
+    /// Creates the budgets of one peer.
     pub(crate) fn of_peer(limits: &Limits) -> Self {
         Self {
             connections: Budget::count("peer-connections", limits.peer_connections),
@@ -163,20 +163,20 @@ impl Budgets {
     }
 }
 
-/// A client with all its sessions and connections, and its share of everything.
+/// A client with all its sessions and connections, and its share of each budget.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// A number of its own.
+    /// Unique number of the peer.
     pub(crate) number: u64,
     pub(crate) budgets: Budgets,
 }
 
-/// Amounts of several owners, the smallest first, each of which what is taken counts for. Clones
-/// are the same amounts.
+/// Budgets of several levels, the smallest first, from each of which amounts are taken. Clones
+/// share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Quota {
     levels: Vec<Budget>,
-    /// A peer that comes back finds what it still holds.
+    /// Keeps the peer's budgets, so that a peer that reconnects finds what it still holds.
     peer: Option<Arc<Peer>>,
 }
 
@@ -192,10 +192,10 @@ impl Quota {
         Self { levels, peer }
     }
 
-    /// Takes `amount`, and waits until that much is free.
+    /// Takes `amount`, and waits until it is free.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is never that much.
+    /// RESOURCE_EXHAUSTED if it exceeds the whole budget.
     pub(crate) async fn take(&self, amount: u64) -> Result<Permit, Status> {
         let mut shares = SmallVec::with_capacity(self.levels.len());
         for level in &self.levels {
@@ -206,7 +206,7 @@ impl Quota {
         Ok(Permit { shares, _peer: self.peer.clone() })
     }
 
-    /// Takes `amount` if that much is free.
+    /// Takes `amount` if it is free.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it is not.
@@ -214,7 +214,7 @@ impl Quota {
         Permit::take_now(&self.levels, self.peer.clone(), amount)
     }
 
-    /// Takes `amount`, and waits for it no longer than that.
+    /// Takes `amount`, and waits for it at most `limit`.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED with the name of the limit.
@@ -226,12 +226,12 @@ impl Quota {
     }
 
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is never `amount`.
+    /// RESOURCE_EXHAUSTED if `amount` exceeds a budget.
     pub(crate) fn can_hold(&self, amount: u64) -> Result<(), Status> {
         self.levels.iter().try_for_each(|level| level.pages_of(amount).map(drop))
     }
 
-    /// Returns the limit that a wait for `amount` waits for.
+    /// Returns the error with the budget that lacks `amount`.
     fn in_the_way(&self, amount: u64) -> Status {
         let missing = |level: &&Budget| {
             (level.pages.available_permits() as u64) < amount.div_ceil(level.page)
@@ -242,7 +242,7 @@ impl Quota {
 }
 
 impl Permit {
-    /// Takes `amount` of each of these levels if that much is free.
+    /// Takes `amount` from each of these levels if it is free.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it is not.
@@ -260,37 +260,37 @@ impl Permit {
         Ok(Self { shares, _peer: peer })
     }
 
-    /// Adds what was taken from the same quota.
+    /// Adds a permit of the same quota.
     pub(crate) fn add(&mut self, more: Self) {
         for (share, more) in self.shares.iter_mut().zip(more.shares) {
             share.merge(more);
         }
     }
 
-    /// Takes that many of things that are counted one by one out, as a permit of their own.
+    /// Splits off a permit for `count` items that are counted one by one.
     fn split(&mut self, count: usize) -> Self {
         let shares = self.shares.iter_mut().filter_map(|share| share.split(count)).collect();
         Self { shares, _peer: self._peer.clone() }
     }
 }
 
-/// The room of a shard, where it counts.
+/// Permits for the memory of a shard.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub(crate) _arrays: Permit,
-    /// For one in pinned memory.
+    /// Permit for a shard in pinned memory.
     pub(crate) _pinned: Option<Permit>,
 }
 
-/// Memory that programs reserve for themselves while they run.
+/// Memory that programs reserve while they run.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramMemory {
-    /// Number of programs that have taken room.
+    /// Number of programs that hold memory.
     taken: AtomicUsize,
     given_back: Notify,
 }
 
-/// Room that a program has taken for itself, returned on drop.
+/// Memory that a program has reserved, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Inside {
     held: Option<Permit>,
@@ -298,9 +298,8 @@ pub(crate) struct Inside {
 }
 
 impl ProgramMemory {
-    /// Takes room, and waits for it no longer than that, and only as long as a program runs that
-    /// gives its own back: arrays are freed by clients, who would not know that they are waited
-    /// for.
+    /// Takes memory, and waits for it at most `limit`, and only while a running program may return
+    /// some: clients, who free arrays, do not know that others wait for them.
     ///
     /// # Errors
     /// The errors of `take`.
@@ -331,14 +330,14 @@ impl ProgramMemory {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // First the room, then the word of it.
+        // Return the memory before the notification.
         drop(self.held.take());
         self.of.taken.fetch_sub(1, Ordering::AcqRel);
         self.of.given_back.notify_waiters();
     }
 }
 
-/// Room for a number of things that changes often: it is taken and given back in steps.
+/// A permit for a frequently changing number of items, adjusted in steps.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     quota: Quota,
@@ -353,7 +352,7 @@ impl Reserve {
         Self { quota, held: None, room: 0 }
     }
 
-    /// Makes room for `count` things in all.
+    /// Ensures a permit for `count` items in total.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -375,7 +374,7 @@ impl Reserve {
         Ok(())
     }
 
-    /// Gives back what `count` things do not need.
+    /// Returns what `count` items do not need.
     pub(crate) fn shrink(&mut self, count: usize) {
         let spare = self.room.saturating_sub(count);
         if spare > 2 * Self::STEP
@@ -386,14 +385,14 @@ impl Reserve {
         }
     }
 
-    /// Takes out the room of `count` things, or all that there is.
+    /// Splits off the permit of `count` items, or of all that there are.
     pub(crate) fn take_out(&mut self, count: usize) -> Option<Permit> {
         let count = count.min(self.room);
         self.room -= count;
         self.held.as_mut().map(|held| held.split(count))
     }
 
-    /// Gives everything back.
+    /// Returns the whole permit.
     pub(crate) fn clear(&mut self) {
         self.held = None;
         self.room = 0;

@@ -19,8 +19,8 @@ use super::{
 use crate::{Handshake as _, ProxyError, Ranges};
 
 impl Server {
-    /// Returns a server over the devices of a StreamExecutor plug-in or of a PJRT client: all
-    /// versions, the default limits, no encryption.
+    /// Creates a builder of a server for the devices of a StreamExecutor plug-in or a PJRT client:
+    /// with all versions, default limits and no encryption.
     #[must_use]
     pub fn builder(devices: impl Into<ServedDevices>) -> ServerBuilder {
         ServerBuilder {
@@ -44,7 +44,7 @@ impl Server {
     }
 }
 
-/// Makes a [`Server`].
+/// Builder of a [`Server`].
 #[derive(Clone)]
 pub struct ServerBuilder {
     devices: ServedDevices,
@@ -78,161 +78,160 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// Speaks these versions only.
+    /// Sets the versions to offer.
     #[must_use]
     pub fn ranges(mut self, ranges: Ranges) -> Self {
         self.ranges = ranges;
         self
     }
 
-    /// Calls the platform of the devices so, in place of what the plug-in does.
+    /// Sets the name of the platform that clients see, instead of the plug-in's.
     ///
-    /// JAX chooses by it how it writes programs: under `cpu` linear algebra becomes calls into the
-    /// client's own LAPACK, which no plug-in has; under `tpu` it is written out, and any compiler
-    /// takes it, and programs that call functions of their client are sent here, though not every
-    /// plug-in takes them.
+    /// JAX chooses by the name how it writes programs: under `cpu` linear algebra becomes calls
+    /// into the client's own LAPACK, which plug-ins do not have; under `tpu` it is written out, and
+    /// any compiler accepts it, and programs that call functions of their client are sent here,
+    /// though not every plug-in accepts them.
     #[must_use]
     pub fn platform_name(mut self, name: impl Into<String>) -> Self {
         self.platform = Some(name.into());
         self
     }
 
-    /// Lets clients hold this much.
+    /// Sets the limits on resources of clients.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Takes encrypted connections only, with this certificate chain and key in PEM.
+    /// Accepts only encrypted connections, with this certificate chain and key in PEM.
     #[must_use]
     pub fn tls(mut self, certificate: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Self {
         self.encryption.identity = Some((certificate.as_ref().to_vec(), key.as_ref().to_vec()));
         self
     }
 
-    /// Takes connections only from clients with a certificate that one of these authorities (PEM)
-    /// has signed. Needs [`tls`](Self::tls).
+    /// Accepts only clients with a certificate that one of these authorities (PEM) has signed.
+    /// Requires [`tls`](Self::tls).
     #[must_use]
     pub fn client_authorities(mut self, authorities: impl AsRef<[u8]>) -> Self {
         self.encryption.client_authorities = Some(authorities.as_ref().to_vec());
         self
     }
 
-    /// Answers only calls with one of these tokens in their metadata: `authorization: Bearer
-    /// TOKEN`.
+    /// Requires one of these tokens in the metadata of each call: `authorization: Bearer TOKEN`.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// Also admits, where tokens are required, sessions that give theirs in the initialization
-    /// data, under `serdes.token`: the clients of jaxlib cannot send metadata. The server then
-    /// gives its versions to unauthenticated clients, and the host buffers of such a session to any
-    /// client at the same address that knows its id, which cannot be guessed.
+    /// Also admits, where tokens are required, sessions with a token in the initialization data,
+    /// under `serdes.token`: the clients of jaxlib cannot send metadata. The server then gives its
+    /// versions to unauthenticated clients, and the host buffers of such a session to any client at
+    /// the same address that knows its id, which cannot be guessed.
     #[must_use]
     pub fn session_tokens(mut self) -> Self {
         self.session_tokens = true;
         self
     }
 
-    /// Reads large host buffers from this directory, where clients that see it may leave them.
-    /// Without it they come over the network.
+    /// Sets a directory from which large host buffers are read, where clients with access may leave
+    /// them. Without it they come over the network.
     #[must_use]
     pub fn transfer_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.transfer_directory = Some(directory.into());
         self
     }
 
-    /// Restores the arrays of the device state at `path` when the server is built, if there is one,
-    /// and saves arrays into it on [`Server::save`] and when the server stops.
+    /// Sets the path of a device state: its arrays are restored when the server is built, if it
+    /// exists, and arrays are saved to it on [`Server::save`] and when the server stops.
     ///
     /// A client that sends `serdes.state.name` in its initialization data has its arrays saved as
-    /// `<name>/<handle>`, and leaves them to the server when it goes; with
+    /// `<name>/<handle>`, and leaves them to the server when it disconnects; with
     /// `serdes.state.name.<handle>` it names one array. Arrays of other clients are saved as
-    /// `session-<number>/<handle>` if their session is open at that moment. What was saved once
-    /// stays in the state until a client deletes it, or the client to whom its name belongs saves
-    /// another array under it. Clients find what was restored in the attributes of the server.
+    /// `session-<number>/<handle>` if their session is open at that moment. A saved array stays in
+    /// the state until a client deletes it, or the client that owns its name saves another array
+    /// under it. Clients find restored arrays in the server's attributes.
     #[must_use]
     pub fn state(mut self, path: impl Into<PathBuf>) -> Self {
         self.state = Some(path.into());
         self
     }
 
-    /// Keeps this many states before the last one, as `PATH.1` (the newest), `PATH.2` and so on; 1
-    /// by default.
+    /// Sets how many earlier states to keep, as `PATH.1` (the newest), `PATH.2` and so on; 1 by
+    /// default.
     #[must_use]
     pub fn previous_states(mut self, states: u32) -> Self {
         self.previous_states = states;
         self
     }
 
-    /// Writes states that builds of these versions read; [`Versions::by_default`] where this is not
-    /// called. An array that
-    /// cannot be described at such a version is left out, and saving ends with its error.
+    /// Sets the versions of the builds that must be able to read the state;
+    /// [`Versions::by_default`] if not called. An array that cannot be described at such a version
+    /// is left out, and saving returns its error.
     #[must_use]
     pub fn state_versions(mut self, versions: Versions) -> Self {
         self.state_versions = Some(versions);
         self
     }
 
-    /// Has programs that are too new for the plug-in, and cannot be written for it here, written by
-    /// `bridge`.
+    /// Sets the `bridge` that rewrites programs that are too new for the plug-in and that the
+    /// server cannot rewrite itself.
     #[must_use]
     pub fn program_bridge(mut self, bridge: Arc<dyn ProgramBridge>) -> Self {
         self.program_bridge = Some(bridge);
         self
     }
 
-    /// Has programs compiled by `compiler` first, in a process of its own, so that a program which
-    /// ends the compiler ends nothing else. Without it the compiler runs in this process alone, and
-    /// a client can end that.
+    /// Sets a `compiler` that compiles programs first, in a process of its own, so that a program
+    /// that crashes the compiler affects nothing else. Without it the compiler runs only in this
+    /// process, and a client can crash it.
     #[must_use]
     pub fn trial_compiler(mut self, compiler: Arc<dyn TrialCompiler>) -> Self {
         self.trial_compiler = Some(compiler);
         self
     }
 
-    /// Takes programs only as portable artifacts of StableHLO, which is what clients of JAX send, and
-    /// reads the structure of each before the plug-in does: a program with a custom call to a function
-    /// that was not [allowed](Self::allow_custom_call) is refused. Without this a plug-in gets
-    /// whatever a client calls a program, the text of MLIR too, whose parser some texts end.
+    /// Accepts only portable artifacts of StableHLO, which clients of JAX send, and reads the
+    /// structure of each before the plug-in does: a program with a custom call to a function that
+    /// was not [allowed](Self::allow_custom_call) is refused. Without this a plug-in gets any
+    /// program that a client sends, including MLIR text, which can crash its parser.
     #[must_use]
     pub fn portable_programs_only(mut self) -> Self {
         self.portable_programs_only = true;
         self
     }
 
-    /// Takes this option of XLA's compiler from clients, whatever its value: by its name
-    /// (`xla_dump_to`), or by its number in `xla.DebugOptions`. Without this a list of options and
-    /// values passes that are known to do no harm, and everything else is refused by its name. May
-    /// be called for several.
+    /// Accepts this option of XLA's compiler from clients with any value: by its name
+    /// (`xla_dump_to`), or by its number in `xla.DebugOptions`. Without this only a list of options
+    /// and values known to be harmless is accepted, and everything else is refused by its name. May
+    /// be called for several options.
     #[must_use]
     pub fn allow_compile_option(mut self, name: impl Into<String>) -> Self {
         self.compile_options.push(name.into());
         self
     }
 
-    /// Lets programs call this function of the plug-in by its name, in a custom call, besides those
-    /// that no function answers to (`Sharding` and the like); a name that ends with `*` stands for
-    /// all that begin so. Such a function gets whatever operands a client gives it, and not all of
-    /// them look at these: one that does not may end the process. May be called for several; decides
-    /// nothing without [`portable_programs_only`](Self::portable_programs_only).
+    /// Lets programs call this function of the plug-in in a custom call, in addition to names
+    /// without a function (such as `Sharding`); a name that ends with `*` matches all names with
+    /// that prefix. The function gets any operands that a client passes; if it does not check them,
+    /// it may crash the process. May be called for several functions; has no effect without
+    /// [`portable_programs_only`](Self::portable_programs_only).
     #[must_use]
     pub fn allow_custom_call(mut self, name: impl Into<String>) -> Self {
         self.custom_calls.push(name.into());
         self
     }
 
-    /// Returns the server; it does nothing yet.
+    /// Builds the server, which does not serve yet.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for ranges that this build does not speak, a name that no
-    /// platform has, a compile option that no client gets, the name of a custom call that none has, a certificate or a key that cannot be used, a place where no state can be
-    /// written or another server has its state, and a plug-in without devices;
-    /// [`ProxyError::State`] for a state that cannot be restored; [`ProxyError::Device`] if a
-    /// device cannot be used.
+    /// [`ProxyError::Configuration`] for ranges that this build does not support, an invalid
+    /// platform name, a compile option that is never permitted, an invalid name of a custom call, a
+    /// certificate or a key that cannot be used, a path where no state can be written or another
+    /// server has its state, and a plug-in without devices; [`ProxyError::State`] for a state that
+    /// cannot be restored; [`ProxyError::Device`] if a device cannot be used.
     pub fn build(self) -> Result<Server, ProxyError> {
         let ranges = self.ranges.check_supported()?;
         if let Some(name) = &self.platform {
@@ -240,14 +239,14 @@ impl ServerBuilder {
         }
         let rules = OptionRules::new(self.compile_options)?;
         let devices = Devices::of(&self.devices)?.on_platform(self.platform);
-        // Said now, not when the first client comes.
+        // Report errors now, not when the first client connects.
         let tls = Acceptor::new(&self.encryption)?;
         let gauges = Arc::default();
         let previous = self.previous_states;
         let versions = self.state_versions;
         let state = self.state.map(|path| {
-            // Only a server with a state needs any, and the testing switch finds one that was told
-            // none.
+            // Only a server with a state needs versions, and the testing switch detects servers
+            // without them.
             let versions = versions.unwrap_or_else(Versions::by_default);
             StateOptions { path, previous, versions }
         });
@@ -267,9 +266,9 @@ impl ServerBuilder {
 }
 
 /// # Errors
-/// [`ProxyError::Configuration`] for what clients could not take for a name.
+/// [`ProxyError::Configuration`] for a name that clients cannot accept.
 fn check_platform(name: &str) -> Result<(), ProxyError> {
-    /// No platform has a longer one.
+    /// Maximum length of a platform name.
     const LONGEST: usize = 64;
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_of_name) {

@@ -1,4 +1,4 @@
-//! An array: what it is, and its shards.
+//! Arrays: their metadata and their shards.
 
 use serdes::{
     codec::Status,
@@ -16,7 +16,7 @@ pub(crate) struct Shard {
     pub(crate) buffer: Buffer,
 }
 
-/// An array: what it is, and its shards in the order of its sharding's devices.
+/// An array: its metadata, and its shards in the order of the sharding's devices.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) spec: ArraySpec,
@@ -39,7 +39,7 @@ impl Array {
     /// Returns the part of the array that each shard holds.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if the sharding does not say it.
+    /// INVALID_ARGUMENT if the sharding does not define the parts.
     pub(crate) fn domains(&self) -> Result<Vec<IndexDomain>, Status> {
         let whole = || self.shards.iter().all(|shard| shard.shape == *self.shape());
         match self.sharding().index_domains(self.shape()) {

@@ -14,7 +14,7 @@ pub(crate) enum ServedDevice {
 #[derive(Debug)]
 pub(crate) struct PjrtDevice {
     pub(super) default: serdes_pjrt::MemorySpace,
-    /// Memories beside the default one that the plug-in names as clients do.
+    /// Memories beside the default one whose kind clients know.
     others: Vec<(Kind, serdes_pjrt::MemorySpace)>,
 }
 
@@ -33,7 +33,7 @@ impl PjrtDevice {
         Ok(Self { default, others })
     }
 
-    /// Returns the memory for arrays of a memory kind: the default memory, where the plug-in lacks
+    /// Returns the memory for arrays of a memory kind, or the default memory if the plug-in lacks
     /// the kind.
     pub(crate) fn space(&self, kind: Kind) -> &serdes_pjrt::MemorySpace {
         let own = self.others.iter().find(|(other, _)| *other == kind);
@@ -42,8 +42,8 @@ impl PjrtDevice {
 }
 
 impl ServedDevice {
-    /// Returns the kinds of memory that clients find on it. Every one has pinned memory, so that
-    /// they may ask for it whatever the plug-in has; what else there is, the plug-in says.
+    /// Returns the kinds of memory that clients see on the device. Every device has pinned memory,
+    /// so that clients may use it with any plug-in; the plug-in defines the others.
     pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
         Kind::ALL.into_iter().filter(move |kind| match (self, kind) {
             (_, Kind::Device | Kind::PinnedHost) => true,

@@ -1,5 +1,4 @@
-//! The devices of the plug-in as a client sees them: their ids, their memories, what is said of
-//! them.
+//! The devices of the plug-in as clients see them: ids, memories and attributes.
 
 use std::sync::{
     OnceLock,
@@ -25,7 +24,7 @@ use crate::{
     status::{of_pjrt, status},
 };
 
-/// The devices as one client of the plug-in has them.
+/// The devices of one client of the plug-in.
 #[derive(Debug)]
 struct Generation {
     devices: Vec<ServedDevice>,
@@ -46,26 +45,25 @@ impl Generation {
 
 /// All devices of a plug-in that this process can use.
 ///
-/// A program that never ends may keep the devices of its client for ever. Then [`renew`](Self::renew)
-/// takes another client of the plug-in, the next generation, for all that comes; arrays of earlier
-/// ones can still be read.
+/// A program that never ends may keep the devices of its client for ever. Then
+/// [`renew`](Self::renew) creates another client of the plug-in, the next generation, for new work;
+/// arrays of earlier generations can still be read.
 #[derive(Debug)]
 pub(crate) struct Devices {
     first: Generation,
     later: [OnceLock<Generation>; MOST_RENEWALS],
     /// Number of the generation in use; 0 is the first.
     current: AtomicUsize,
-    /// Id of each device for clients: that of the plug-in, because programs name devices as well;
-    /// or its place in the list, where the plug-in has no ids.
+    /// Id of each device for clients: the plug-in's, because programs name devices as well; or the
+    /// position in the list if the plug-in has no ids.
     ids: Vec<DeviceId>,
     platform: String,
-    /// Kind of each device's hardware: as the plug-in names it, or the type of the platform's
-    /// devices.
+    /// Kind of each device's hardware: the plug-in's name for it, or the platform's device type.
     kinds: Vec<String>,
     version: String,
 }
 
-/// Most clients that take the place of one whose programs do not end: each leaves threads behind.
+/// Maximum number of clients that replace one with endless programs: each leaves threads behind.
 pub(crate) const MOST_RENEWALS: usize = 8;
 
 impl Devices {
@@ -117,7 +115,7 @@ impl Devices {
         });
         Ok(Self {
             kinds: kinds.collect(),
-            // No plug-in has more devices than an i32 counts.
+            // Plug-ins have fewer devices than an i32 counts.
             ids: (0..devices.len() as i32).map(DeviceId).collect(),
             first: Generation {
                 devices: devices.into_iter().map(ServedDevice::StreamExecutor).collect(),
@@ -134,7 +132,7 @@ impl Devices {
         })
     }
 
-    /// Sets the platform name that clients see, if one is given.
+    /// Sets the platform name that clients see, if given.
     pub(crate) fn on_platform(self, name: Option<String>) -> Self {
         match name {
             Some(platform) => Self { platform, ..self },
@@ -146,12 +144,12 @@ impl Devices {
         self.first.devices.len()
     }
 
-    /// Number of the generation in use.
+    /// Returns the number of the generation in use.
     pub(crate) fn generation(&self) -> usize {
         self.current.load(Ordering::Acquire)
     }
 
-    /// Returns a generation by its number; the first for one that is not there.
+    /// Returns a generation by its number; the first one if the number is unknown.
     fn of_generation(&self, number: usize) -> &Generation {
         let later = number.checked_sub(1).and_then(|at| self.later.get(at)?.get());
         later.unwrap_or(&self.first)
@@ -171,12 +169,12 @@ impl Devices {
         self.of_generation(generation).client.as_ref()
     }
 
-    /// Takes another client of the plug-in in place of that of `generation`, unless that was done
+    /// Replaces the client of `generation` by another one of the plug-in, unless that was done
     /// already. May wait for the plug-in.
     ///
     /// # Errors
-    /// UNAVAILABLE after [`MOST_RENEWALS`], for a plug-in without clients or one that gives no other
-    /// with the same devices.
+    /// UNAVAILABLE after [`MOST_RENEWALS`], or if the plug-in has no clients or creates none with
+    /// the same devices.
     pub(crate) fn renew(&self, generation: usize) -> Result<(), Status> {
         let place = self.later.get(generation).ok_or_else(|| {
             status!(
@@ -201,17 +199,17 @@ impl Devices {
             }
             let renewed =
                 Generation::of_client(&renewed, &found).map_err(|error| of_pjrt(&error))?;
-            // To destroy it would be to wait for its programs.
+            // Destroying the client would wait for its programs.
             Box::leak(Box::new(client.clone()));
-            // Of two that come at the same time the second one's client goes.
+            // If two threads renew at the same time, the second one's client is dropped.
             drop(place.set(renewed));
         }
         self.current.fetch_max(generation + 1, Ordering::AcqRel);
         Ok(())
     }
 
-    /// Returns the number of bytes of memory that all devices have together; `None` if one does not
-    /// say it. Devices whose memory is the host's have no more than half of what the host has left.
+    /// Returns the memory of all devices together in bytes; `None` if one device does not report
+    /// it. Devices that use the host's memory count as at most half of the free memory of the host.
     pub(crate) fn memory(&self) -> Option<u64> {
         let mut all = 0_u64;
         for device in &self.first.devices {
@@ -234,7 +232,7 @@ impl Devices {
         self.at_of(self.generation(), space)
     }
 
-    /// Like [`at`](Self::at), of a generation.
+    /// Like [`at`](Self::at), for a generation.
     ///
     /// # Errors
     /// As [`at`](Self::at).
@@ -249,23 +247,23 @@ impl Devices {
             .ok_or_else(|| status!(Internal, "no device has the place {}", space.device))
     }
 
-    /// Ids of the devices for clients, in the order of the list.
+    /// Returns the ids of the devices for clients, in the order of the list.
     pub(crate) fn ids(&self) -> Vec<i32> {
         self.ids.iter().map(|id| id.0).collect()
     }
 
-    /// Returns the id for clients of the device at a place in the list.
+    /// Returns the id for clients of the device at a position in the list.
     pub(crate) fn id(&self, place: usize) -> DeviceId {
-        // A place is one of a device that was found by its id.
+        // The position was found by an id, so it exists.
         self.ids.get(place).copied().unwrap_or(DeviceId(-1))
     }
 
-    /// Returns the memory that an id and a kind of memory mean.
+    /// Returns the memory for a device id and a memory kind.
     ///
     /// # Errors
     /// NOT_FOUND for an unknown device, INVALID_ARGUMENT for an unknown kind of memory.
     pub(crate) fn space(&self, id: DeviceId, kind: &MemoryKind) -> Result<MemorySpace, Status> {
-        // As a rule they are numbered from 0 on.
+        // Ids are usually numbered from 0.
         let same = usize::try_from(id.0).ok().filter(|at| self.ids.get(*at) == Some(&id));
         let found = same.or_else(|| self.ids.iter().position(|known| *known == id));
         let device = found.ok_or_else(|| {
@@ -273,7 +271,7 @@ impl Devices {
             status!(NotFound, "there is no device {id}; expected one of {expected}")
         })?;
         let kind = match kind.name() {
-            // An empty name is the default in requests that cannot leave the name out.
+            // Requests that cannot omit the name send an empty one for the default.
             None | Some("") => Kind::Device,
             Some(name) => self.kind(device, name).ok_or_else(|| {
                 let kinds =
@@ -290,12 +288,12 @@ impl Devices {
         Ok(MemorySpace { device, kind })
     }
 
-    /// Returns the kind of memory of that name, if the device of that place has it.
+    /// Returns the memory kind of this name, if the device at this position has it.
     fn kind(&self, place: usize, name: &str) -> Option<Kind> {
         self.first.devices.get(place)?.kinds().find(|kind| kind.name() == name)
     }
 
-    /// Memories of the shards of a sharding, in their order.
+    /// Returns the memories of a sharding's shards, in order.
     ///
     /// # Errors
     /// As [`space`](Self::space); INVALID_ARGUMENT if there is no device or one is named twice.
@@ -320,8 +318,8 @@ impl Devices {
         Ok(spaces)
     }
 
-    /// Returns true if arrays of strings can be made: for devices whose memory may hold a host's
-    /// strings.
+    /// Returns true if arrays of strings can be created: for devices whose memory can hold the
+    /// host's strings.
     pub(crate) fn take_strings(&self) -> bool {
         self.kinds.iter().all(|kind| kind == "cpu")
     }
@@ -329,7 +327,7 @@ impl Devices {
     /// Returns the answer to the first request of a session.
     ///
     /// # Errors
-    /// The errors of the attribute map at that version.
+    /// The errors of the attribute map at this version.
     pub(crate) fn describe(
         &self,
         session_id: u64,
@@ -383,7 +381,7 @@ impl Devices {
     }
 }
 
-/// Returns a plug-in that a server cannot use.
+/// Returns the error for a plug-in without usable devices.
 fn none_of(platform: &str) -> ProxyError {
     ProxyError::configuration("the plug-in", platform, "it has no device; a server needs one")
 }
@@ -401,7 +399,7 @@ fn limit_of(device: &PjrtDevice) -> Option<i64> {
     device.default.device().memory_statistics().ok()??.bytes_limit
 }
 
-/// Sharded values name devices by these ids; a proxy's client is told NOT_FOUND of others.
+/// Sharded values refer to devices by these ids; clients get NOT_FOUND for others.
 impl DeviceLookup for Devices {
     fn look_up(&self, id: DeviceId) -> Result<Reach, DecodeError> {
         match self.space(id, &MemoryKind::unset()) {
@@ -411,8 +409,8 @@ impl DeviceLookup for Devices {
     }
 }
 
-/// Attributes of a PJRT client for clients of JAX: those of the plug-in, and those for features of
-/// the proxy.
+/// Returns the attributes of a PJRT client for clients of JAX: the plug-in's, and those for
+/// features of the proxy.
 fn client_attributes(client: &serdes_pjrt::Client) -> Vec<(String, AttributeValue)> {
     let said = client.plugin().attributes().iter();
     let mut attributes: Vec<_> =
@@ -420,15 +418,15 @@ fn client_attributes(client: &serdes_pjrt::Client) -> Vec<(String, AttributeValu
     attributes.extend([
         ("pjrt_c_api_major_version".to_owned(), AttributeValue::Int64(0)),
         ("pjrt_c_api_minor_version".to_owned(), i64::from(client.minor().number()).into()),
-        // Without the first, jax exports nothing; with the second, it looks for a cache of programs
-        // that no proxy has.
+        // Without the first, jax cannot export; with the second, it looks for a program cache,
+        // which proxies lack.
         ("serialize_with_sdy".to_owned(), true.into()),
         ("supports_executable_serialization".to_owned(), false.into()),
     ]);
     attributes
 }
 
-/// Returns a value of a plug-in as an attribute of IFRT.
+/// Converts a value of a plug-in to an IFRT attribute.
 pub(crate) fn attribute(value: &serdes_pjrt::Value) -> AttributeValue {
     match value {
         serdes_pjrt::Value::Text(text) => text.as_str().into(),
@@ -436,12 +434,12 @@ pub(crate) fn attribute(value: &serdes_pjrt::Value) -> AttributeValue {
         serdes_pjrt::Value::Integers(numbers) => numbers.clone().into(),
         serdes_pjrt::Value::Float(number) => (*number).into(),
         serdes_pjrt::Value::Bool(value) => (*value).into(),
-        // A kind that the host of plug-ins learned since.
+        // A kind added to the host of plug-ins later.
         other => format!("{other:?}").as_str().into(),
     }
 }
 
-/// Attributes of a device, from its description.
+/// Returns the attributes of a device, from its description.
 fn attributes_of(device: &ServedDevice) -> AttributeMap {
     let device = match device {
         ServedDevice::StreamExecutor(device) => device,
@@ -475,7 +473,7 @@ const fn kind_id(kind: Kind) -> i32 {
     }
 }
 
-/// Returns a number that stands for a name (FNV-1a): the same in every build.
+/// Returns a hash of a name (FNV-1a) that is the same in every build.
 fn fingerprint(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

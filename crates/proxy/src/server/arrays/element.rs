@@ -1,4 +1,4 @@
-//! Elements of arrays in the memory of the host: how large one is, and room for many.
+//! Elements of arrays in host memory: their sizes, and allocation.
 
 use serdes::{
     codec::Status,
@@ -8,21 +8,21 @@ use serdes_device_state::Contents;
 
 use crate::status::status;
 
-/// Bytes that are read, copied or written at a time: much for a call into the plug-in, little for
-/// the caches of a processor.
+/// Bytes that are read, copied or written at a time: large for a call into the plug-in, small for a
+/// processor's caches.
 pub(crate) const STEP: usize = 4 << 20;
 
 /// Memory representation of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// That many bytes; elements smaller than a byte have one each.
+    /// A number of bytes; elements smaller than a byte take one each.
     Bytes(usize),
-    /// A shard is one message with all its strings.
+    /// Strings: a shard is one message with all of them.
     Strings,
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for no type, UNIMPLEMENTED for types whose values are not data.
+/// INVALID_ARGUMENT if there is no type, UNIMPLEMENTED for types whose values are not data.
 pub(crate) fn item_size(dtype: DType) -> Result<Item, Status> {
     match dtype {
         DType::String => Ok(Item::Strings),
@@ -39,19 +39,19 @@ pub(crate) fn item_size(dtype: DType) -> Result<Item, Status> {
     }
 }
 
-/// Contents of a device's memory for a shard.
+/// Returns the contents of a device's memory for a shard.
 ///
 /// # Errors
-/// INTERNAL for elements that have no place on a device, or more of them than any memory has.
+/// INTERNAL for elements that devices cannot store, or more of them than any memory holds.
 pub(crate) fn contents_of(dtype: DType, shape: &Shape) -> Result<Contents, Status> {
     Contents::new(dtype, shape.dims().iter().copied())
         .ok_or_else(|| status!(Internal, "no device holds {dtype}{shape}"))
 }
 
-/// Returns the memory of the host for `bytes` bytes.
+/// Allocates `bytes` bytes of host memory.
 ///
 /// # Errors
-/// RESOURCE_EXHAUSTED if there is not that much.
+/// RESOURCE_EXHAUSTED if there is not enough memory.
 pub(crate) fn zeroed(bytes: u64) -> Result<Vec<u8>, Status> {
     let exhausted = || status!(ResourceExhausted, "the host has no {bytes} bytes left");
     let length = usize::try_from(bytes).map_err(|_| exhausted())?;

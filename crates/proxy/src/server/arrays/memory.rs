@@ -1,5 +1,5 @@
-//! Memory of shards, on a device or in its pinned host memory, and shards whose bytes have not
-//! arrived yet.
+//! Memory of shards, on a device or in its pinned host memory, including shards whose bytes have
+//! not arrived yet.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -22,7 +22,7 @@ use crate::{
     status::{of_device, of_pjrt, status},
 };
 
-/// Bytes where they lie.
+/// Location of a shard's bytes.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     Device(DeviceMemory),
@@ -31,7 +31,7 @@ pub(crate) enum Bytes {
 }
 
 impl Bytes {
-    /// Returns the array of a PJRT client that holds the bytes, if one does.
+    /// Returns the array of a PJRT client that holds the bytes, if there is one.
     pub(crate) const fn pjrt_array(&self) -> Option<&Array> {
         match self {
             Self::Pjrt(array) => Some(array),
@@ -40,7 +40,7 @@ impl Bytes {
     }
 }
 
-/// Bytes on their way.
+/// Bytes that are being written.
 #[derive(Debug)]
 enum Incoming {
     Device(DeviceMemory),
@@ -48,21 +48,21 @@ enum Incoming {
     Pjrt(IncomingArray),
 }
 
-/// The bytes of a shard. They are written once, when it is made.
+/// The memory of a shard, which is written once, when it is created.
 #[derive(Debug)]
 pub(crate) struct Memory {
     /// Replaced by the same bytes elsewhere when they move to another client of the plug-in.
     bytes: RwLock<Arc<Bytes>>,
-    /// Held while they move.
+    /// Held while the bytes move.
     moving: Mutex<()>,
     contents: Contents,
-    /// Done when a program has written them; nothing where no program does.
+    /// Completes when a program has written the bytes; `None` if no program does.
     computed: Option<Promised<()>>,
     _share: Share,
     _counted: [Counted; 2],
 }
 
-/// Memory that is being written, from its first byte on.
+/// Writer that fills a memory from its first byte.
 #[derive(Debug)]
 pub(crate) struct MemoryWriter {
     bytes: Incoming,
@@ -73,10 +73,10 @@ pub(crate) struct MemoryWriter {
 }
 
 impl MemoryWriter {
-    /// New memory for `contents`. May wait for the device.
+    /// Creates memory for `contents`. May wait for the device.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// RESOURCE_EXHAUSTED; an error of the plug-in.
     pub(crate) fn new(
         device: &ServedDevice,
         kind: Kind,
@@ -103,7 +103,7 @@ impl MemoryWriter {
     /// Writes the next bytes. Waits for the device.
     ///
     /// # Errors
-    /// INTERNAL for more bytes than there is memory; what the plug-in reports.
+    /// INTERNAL for more bytes than the memory has; an error of the plug-in.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<(), Status> {
         let end = self.written.saturating_add(piece.len() as u64);
         if end > self.contents.bytes() {
@@ -132,8 +132,8 @@ impl MemoryWriter {
         Ok(())
     }
 
-    /// Writes the next bytes, at most `most`, of a memory of the same size; whether that were the
-    /// last ones. Waits for the device.
+    /// Copies the next bytes, at most `most`, from a memory of the same size; returns true if they
+    /// were the last ones. Waits for the device.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -148,7 +148,7 @@ impl MemoryWriter {
                     self.written += length;
                     return Ok(self.written == size);
                 }
-                // A plug-in without copies between devices: through the host.
+                // The plug-in cannot copy between devices: copy through the host.
                 Err(Error::Unsupported { .. }) => {}
                 Err(error) => return Err(of_device(&error)),
             }
@@ -159,10 +159,10 @@ impl MemoryWriter {
         Ok(self.written == size)
     }
 
-    /// Returns the memory.
+    /// Returns the filled memory.
     ///
     /// # Errors
-    /// INTERNAL if bytes are missing; what the plug-in reports.
+    /// INTERNAL if bytes are missing; an error of the plug-in.
     pub(crate) fn finish(self) -> Result<Memory, Status> {
         let Self { bytes, contents, written, share, gauges } = self;
         if written != contents.bytes() {
@@ -178,7 +178,7 @@ impl MemoryWriter {
 }
 
 impl Memory {
-    /// New memory that holds `pieces`, which are what is said of it. Waits for the device.
+    /// Creates memory with the bytes of `pieces`. Waits for the device.
     ///
     /// # Errors
     /// As [`MemoryWriter::push`] and [`MemoryWriter::finish`].
@@ -197,7 +197,7 @@ impl Memory {
         writer.finish()
     }
 
-    /// Returns all of a tensor of a state, straight from the file into the device's own memory.
+    /// Restores a tensor of a state directly from the file into the device's memory.
     ///
     /// # Errors
     /// The error that the state or the plug-in reports.
@@ -229,8 +229,7 @@ impl Memory {
         }
     }
 
-    /// Returns the memory that a program writes or has written on a device; `computed` completes
-    /// when it is written.
+    /// Returns memory that a program writes on a device; `computed` completes when it is written.
     pub(crate) fn of_program(
         array: Array,
         contents: Contents,
@@ -242,13 +241,13 @@ impl Memory {
         Self { computed: Some(computed), ..memory }
     }
 
-    /// Returns the bytes, where they lie now.
+    /// Returns the bytes at their current location.
     pub(crate) fn bytes(&self) -> Arc<Bytes> {
         Arc::clone(&self.bytes.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the array of a PJRT client that holds the bytes, for a program to take; gives back
-    /// the room that it was counted for.
+    /// Takes the array of a PJRT client that holds the bytes, for a program to use; releases its
+    /// permit.
     pub(crate) fn into_pjrt_array(self) -> Option<Array> {
         let bytes = self.bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
         match Arc::into_inner(bytes)? {
@@ -257,16 +256,16 @@ impl Memory {
         }
     }
 
-    /// Returns true if programs of that PJRT client can be given it.
+    /// Returns true if the memory can be passed to programs of this PJRT client.
     pub(crate) fn is_of(&self, client: &Client) -> bool {
         self.bytes().pjrt_array().is_none_or(|array| array.buffer().client() == *client)
     }
 
-    /// Moves the bytes to a device of `client`, through the host, if another client of the plug-in
-    /// has them. Waits for the devices.
+    /// Moves the bytes to a device of `client`, through the host, if they belong to another client
+    /// of the plug-in. Waits for the devices.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// RESOURCE_EXHAUSTED; an error of the plug-in.
     pub(crate) fn move_to(
         &self,
         client: &Client,
@@ -292,7 +291,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Adds it to a state straight from its device; `false` where it is on none.
+    /// Adds the bytes to a state directly from their device; returns false if they are not on a
+    /// device.
     ///
     /// # Errors
     /// The error that the device or the file reports.
@@ -310,10 +310,10 @@ impl Memory {
         Ok(true)
     }
 
-    /// Returns the bytes, on the host. Waits for the device.
+    /// Reads the bytes into host memory. Waits for the device.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// RESOURCE_EXHAUSTED; an error of the plug-in.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Status> {
         match &*self.bytes() {
             Bytes::Device(memory) => {
@@ -331,11 +331,11 @@ impl Memory {
         }
     }
 
-    /// Returns the bytes from `offset` on that fill `target`, on the host. Waits for the device.
+    /// Reads the bytes from `offset` that fill `target`. Waits for the device.
     ///
     /// # Errors
-    /// INTERNAL if there are not that many, or it gives [more at a time](Self::step); what the
-    /// plug-in reports.
+    /// INTERNAL if there are too few bytes, or only [larger reads](Self::step) are possible; an
+    /// error of the plug-in.
     pub(crate) fn read_part(&self, offset: u64, target: &mut [u8]) -> Result<(), Status> {
         match &*self.bytes() {
             Bytes::Device(memory) => memory
@@ -361,8 +361,8 @@ impl Memory {
         }
     }
 
-    /// Returns the number of bytes that are read of it at a time: a few, or all where its plug-in
-    /// reads arrays only as a whole.
+    /// Returns the number of bytes to read at a time: a limited number, or all if the plug-in reads
+    /// arrays only as a whole.
     pub(crate) fn step(&self) -> u64 {
         match &*self.bytes() {
             Bytes::Pjrt(array) if array.is_read_whole() => u64::MAX,
@@ -370,7 +370,7 @@ impl Memory {
         }
     }
 
-    /// Returns the type and shape of its contents.
+    /// Returns the type and shape of the contents.
     pub(crate) const fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -380,7 +380,7 @@ impl Memory {
     }
 }
 
-/// Returns an array of a PJRT client that is to be written.
+/// Creates an array of a PJRT client for writing.
 fn incoming(space: &PjrtSpace, contents: &Contents) -> Result<IncomingArray, Status> {
     let element_type = ElementType::of_name(contents.dtype().name()).ok_or_else(|| {
         status!(Unimplemented, "PJRT has no elements of the type {}", contents.dtype())
@@ -395,7 +395,7 @@ fn pinned(device: &Device, size: u64) -> Result<HostMemory, Status> {
     device.allocate_host(size).map_err(|error| of_device(&error))
 }
 
-/// The memory of a shard, there already or on its way. Clones are the same memory.
+/// The memory of a shard, available or pending. Clones refer to the same memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     memory: Arc<Promised<Arc<Memory>>>,
@@ -403,30 +403,30 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Returns the memory that is to come.
+    /// Creates a pending memory and the promise that completes it.
     pub(crate) fn coming() -> (Promise<Arc<Memory>>, Self) {
         let (promise, promised) = Promised::coming();
         (promise, Self { memory: Arc::new(promised), is_of_program: false })
     }
 
-    /// Returns the memory that a program is to write.
+    /// Creates the pending memory that a program will write, and its promise.
     pub(crate) fn of_program() -> (Promise<Arc<Memory>>, Self) {
         let (promise, buffer) = Self::coming();
         (promise, Self { is_of_program: true, ..buffer })
     }
 
-    /// Returns true if a program writes it, so that it arrives whatever its client does.
+    /// Returns true if a program writes the memory, so that it arrives whatever its client does.
     pub(crate) const fn is_of_program(&self) -> bool {
         self.is_of_program
     }
 
-    /// Returns the memory that is there, or has failed.
+    /// Creates a buffer whose memory is available or has failed.
     pub(crate) fn known(result: Result<Arc<Memory>, Status>) -> Self {
         Self { memory: Arc::new(Promised::known(result)), is_of_program: false }
     }
 
-    /// Returns the memory with its bytes, or why it will never be there; `None` if they have not
-    /// arrived, or a program has not computed them yet.
+    /// Returns the memory with its bytes, or the reason for its failure; `None` if the bytes have
+    /// not arrived or a program has not computed them yet.
     pub(crate) fn now(&self) -> Option<Result<Arc<Memory>, Status>> {
         let memory = match self.memory.now()? {
             Ok(memory) => memory,
@@ -439,10 +439,10 @@ impl Buffer {
         }
     }
 
-    /// Returns the memory, once its bytes are there.
+    /// Waits for the memory and its bytes.
     ///
     /// # Errors
-    /// Why they will never be there.
+    /// The reason why the bytes will never arrive.
     pub(crate) async fn wait(&self) -> Result<Arc<Memory>, Status> {
         let memory = self.memory.wait().await?;
         if let Some(computed) = &memory.computed {
@@ -451,19 +451,19 @@ impl Buffer {
         Ok(memory)
     }
 
-    /// Returns the memory, once a program can be given it: another program may be computing its
-    /// bytes still, and if that fails, so does what is computed of them.
+    /// Waits until the memory can be passed to a program: another program may still be computing
+    /// its bytes, and if that one fails, so does the program that uses them.
     ///
     /// # Errors
-    /// Why it will never be there.
+    /// The reason why the memory will never be available.
     pub(crate) async fn wait_for_place(&self) -> Result<Arc<Memory>, Status> {
         self.memory.wait().await
     }
 
-    /// Returns the memory, and if this is its only reference.
+    /// Returns the memory, marked if this is its only reference.
     ///
     /// # Errors
-    /// The reason why it is not there; INTERNAL if it has not arrived yet.
+    /// The reason why it is missing; INTERNAL if it has not arrived yet.
     pub(crate) fn into_place(self) -> Result<Place, Status> {
         let (memory, is_sole) = match Arc::try_unwrap(self.memory) {
             Ok(promised) => (promised.now(), true),
@@ -478,10 +478,10 @@ impl Buffer {
     }
 }
 
-/// Memory that a program is given.
+/// Memory that is passed to a program.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time, while a program is launched")]
 pub(crate) enum Place {
-    /// The only reference: the memory may be overwritten.
+    /// The only reference: the program may overwrite the memory.
     Sole(Memory),
     Shared(Arc<Memory>),
 }

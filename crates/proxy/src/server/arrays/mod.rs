@@ -1,6 +1,6 @@
-//! Arrays on the devices: where the bytes of their shards are, and how they lie on the host.
+//! Arrays on the devices: the memory of their shards, and their layout on the host.
 //!
-//! This part must never know a handle, a session or a request.
+//! Does not depend on handles, sessions or requests.
 
 mod array;
 mod device;

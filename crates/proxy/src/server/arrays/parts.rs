@@ -1,4 +1,4 @@
-//! Arrays on the host out of their shards.
+//! Assembles arrays on the host from their shards.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::status::status;
 
-/// Puts the parts of an array together. Waits for devices.
+/// Assembles the parts of an array. Waits for devices.
 ///
 /// # Errors
-/// INTERNAL if a part is not as large as it should be; what the plug-in reports.
+/// INTERNAL if a part has the wrong size; an error of the plug-in.
 pub(crate) fn assemble(
     parts: &[(Arc<Memory>, IndexDomain)],
     item: Item,
@@ -56,7 +56,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Returns all strings of an array of which those parts are known; the others are empty.
+/// Returns all strings of an array of which some parts are known; the others are empty.
 pub(crate) fn cover(
     sources: &[(Arc<Memory>, IndexDomain)],
     shape: &Shape,

@@ -1,4 +1,4 @@
-//! Bytes a piece at a time, so that large arrays give others their turns.
+//! Reads bytes in pieces, so that large arrays do not block others.
 
 use std::sync::Arc;
 
@@ -15,27 +15,26 @@ use crate::status::status;
 #[derive(Debug)]
 pub(crate) enum Next {
     Bytes(Bytes),
-    /// Nothing yet, though something was done for it.
+    /// No bytes yet, though work was done.
     Working,
     End,
 }
 
-/// Bytes that come a piece at a time.
+/// A source of bytes that come in pieces.
 pub(crate) trait Pieces: Send {
-    /// Returns the next ones. May wait for the device, for no more than a piece.
+    /// Returns the next piece. May wait for the device, for at most one piece.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// RESOURCE_EXHAUSTED; an error of the plug-in.
     fn next(&mut self) -> Result<Next, Status>;
 }
 
-/// Reads a memory from its first byte to its last.
+/// Reader of a memory from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct MemoryReader {
     memory: Arc<Memory>,
     next: u64,
-    /// The last two pieces that were read: their memory is reused once no other reference to it is
-    /// left.
+    /// The last two pieces; their memory is reused once no other reference to it is left.
     last: [Bytes; 2],
 }
 
@@ -71,7 +70,7 @@ enum Source {
     Host(Box<dyn Pieces>),
 }
 
-/// A block of a source, and where it goes.
+/// A block of a source, and its target position.
 struct Block {
     source: Source,
     region: Region,
@@ -85,7 +84,7 @@ struct Block {
 struct Open {
     block: Block,
     reading: Reading,
-    /// Parts of the block that have not been copied.
+    /// Parts of the block that remain to be copied.
     left: Vec<Part>,
 }
 
@@ -96,19 +95,19 @@ enum Reading {
     Done(Bytes),
 }
 
-/// A part of a block: where it begins in it, and its shape.
+/// A part of a block: its origin in the block, and its shape.
 struct Part {
     origin: Vec<i64>,
     shape: Vec<i64>,
 }
 
-/// Puts blocks of sources together on the host.
+/// Composes blocks of sources into one region on the host.
 pub(crate) struct Composition {
     blocks: std::vec::IntoIter<Block>,
     open: Option<Open>,
     target: Region,
     bytes: Vec<u8>,
-    /// All of it, from the first piece that is given on.
+    /// The complete bytes, from the first piece that is handed out.
     done: Option<Bytes>,
 }
 
@@ -118,7 +117,7 @@ impl Composition {
         Ok(Self { blocks: blocks.into_iter(), open: None, target, bytes, done: None })
     }
 
-    /// Returns an array out of its parts, as `target` says.
+    /// Creates the composition of an array from its parts, in the layout of `target`.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -140,7 +139,7 @@ impl Composition {
         Self::new(target, blocks.collect::<Result<_, Status>>()?)
     }
 
-    /// Returns a part of an array out of the parts that overlap it.
+    /// Creates the composition of a part of an array from the parts that overlap it.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -163,7 +162,7 @@ impl Composition {
         Self::new(target, blocks.collect::<Result<_, _>>()?)
     }
 
-    /// Returns a part of bytes that lie as `region` says.
+    /// Creates the composition of a part of bytes in the layout of `region`.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED.
@@ -180,15 +179,15 @@ impl Composition {
         Self::new(target, vec![Block { source, region, from, to, shape }])
     }
 
-    /// Returns the size of all of it.
+    /// Returns the total size in bytes.
     pub(crate) const fn size(&self) -> u64 {
         self.target.bytes()
     }
 
-    /// Does a piece of the work; the bytes when it is done.
+    /// Does a piece of the work; returns the bytes when it is complete.
     ///
     /// # Errors
-    /// INTERNAL if a source is smaller than its region; those of the sources.
+    /// INTERNAL if a source is smaller than its region; the errors of the sources.
     pub(crate) fn step(&mut self) -> Result<Option<Vec<u8>>, Status> {
         if self.open.is_none() {
             let Some(block) = self.blocks.next() else {
@@ -204,7 +203,7 @@ impl Composition {
         Ok(None)
     }
 
-    /// Returns all of it, without a turn for others.
+    /// Returns all bytes at once, without letting others run.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -240,7 +239,8 @@ impl Open {
         Ok(Self { block, reading, left })
     }
 
-    /// Reads a piece of the source, or copies a piece of the block; whether that was the last one.
+    /// Reads a piece of the source, or copies a piece of the block; returns true after the last
+    /// one.
     fn step(&mut self, target: &Region, bytes: &mut [u8]) -> Result<bool, Status> {
         let Reading::Done(source) = &self.reading else { return self.read().map(|()| false) };
         let source = source.clone();
@@ -278,7 +278,7 @@ impl Open {
         Ok(())
     }
 
-    /// Returns the next part of the block that is no more than a piece.
+    /// Returns the next part of the block, at most one piece large.
     fn next_part(&mut self) -> Option<Part> {
         loop {
             let mut part = self.left.pop()?;
@@ -286,8 +286,7 @@ impl Open {
             if size.is_ok_and(|part| part.bytes() <= STEP as u64) {
                 return Some(part);
             }
-            // Along the first dimension that has something to cut: what is copied stays in long
-            // runs.
+            // Cut along the first dimension longer than 1, so that copies stay in long runs.
             let longer = part.shape.iter_mut().enumerate().find(|(_, length)| **length > 1);
             let Some((along, length)) = longer else { return Some(part) };
             let (first, second) = (*length / 2, *length - *length / 2);
@@ -305,7 +304,7 @@ impl Open {
     }
 }
 
-/// Returns all pieces in one.
+/// Joins all pieces.
 fn joined(mut pieces: Vec<Bytes>) -> Result<Bytes, Status> {
     if pieces.len() == 1 {
         return Ok(pieces.swap_remove(0));
@@ -319,7 +318,7 @@ fn joined(mut pieces: Vec<Bytes>) -> Result<Bytes, Status> {
     Ok(whole.into())
 }
 
-/// Returns the origin and shape of what two parts have in common; `None` if that is nothing.
+/// Returns the origin and shape of the intersection of two parts; `None` if it is empty.
 pub(crate) fn overlap(one: &IndexDomain, other: &IndexDomain) -> Option<(Vec<i64>, Vec<i64>)> {
     let ends = |domain: &IndexDomain| -> Vec<(i64, i64)> {
         let lengths = domain.origin().elements().iter().zip(domain.shape().dims());

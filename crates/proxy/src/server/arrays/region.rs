@@ -1,23 +1,22 @@
-//! Elements of an array in the memory of the host: where each one is, and copies between such
-//! layouts.
+//! Layout of an array's elements in host memory, and copies between layouts.
 
 use serdes::codec::Status;
 
 use crate::status::status;
 
-/// An array's elements in memory: from the first byte of element 0 to the last byte of the last
-/// element, gaps included.
+/// Memory of an array's elements: from the first byte of element 0 to the last byte of the last
+/// element, including gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     shape: Vec<i64>,
-    /// Bytes from an element to the next one, in each dimension.
+    /// Distance in bytes between consecutive elements of each dimension.
     strides: Vec<i64>,
     item: usize,
     bytes: u64,
 }
 
 impl Region {
-    /// Row-major elements without gaps.
+    /// Creates a region of row-major elements without gaps.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if the size does not fit 63 bits.
@@ -41,8 +40,8 @@ impl Region {
         Ok(Self { shape: shape.to_vec(), strides, item, bytes: bytes.unsigned_abs() })
     }
 
-    /// Elements with strides in bytes. The stride of a dimension of at most one element says
-    /// nothing.
+    /// Creates a region of elements with strides in bytes. The stride of a dimension of at most one
+    /// element is ignored.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for a wrong number of strides and sizes beyond 63 bits; UNIMPLEMENTED for
@@ -79,10 +78,10 @@ impl Region {
         Ok(Self { strides: strides.to_vec(), bytes: bytes.unsigned_abs(), ..dense })
     }
 
-    /// Like [`strided`](Self::strided), or dense if there are no strides.
+    /// Creates a [`strided`](Self::strided) region, or a dense one if there are no strides.
     ///
     /// # Errors
-    /// As there.
+    /// As [`strided`](Self::strided).
     pub(crate) fn new(shape: &[i64], item: usize, strides: Option<&[i64]>) -> Result<Self, Status> {
         match strides {
             Some(strides) => Self::strided(shape, item, strides),
@@ -95,7 +94,7 @@ impl Region {
         self.bytes
     }
 
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(crate) const fn item(&self) -> usize {
         self.item
     }
@@ -110,7 +109,7 @@ impl Region {
     }
 
     /// Returns true if a block lies inside this region of elements of `item` bytes, and the region
-    /// inside `memory` bytes.
+    /// fits in `memory` bytes.
     fn has(&self, origin: &[i64], shape: &[i64], item: usize, memory: usize) -> bool {
         origin.len() == shape.len()
             && self.shape.len() == shape.len()
@@ -121,11 +120,11 @@ impl Region {
             })
     }
 
-    /// Loop nest for copying a block between both regions: bytes of a contiguous run, and for each
-    /// dimension of runs its length and its steps in both regions.
+    /// Returns the loop nest for copying a block between both regions: the bytes of a contiguous
+    /// run, and for each dimension of runs its length and its steps in both regions.
     fn runs(&self, target: &Self, shape: &[i64]) -> (usize, Vec<(usize, usize, usize)>) {
-        // Dimensions of one element do not move; those at the end that lie close in both are one
-        // run.
+        // Skip dimensions of one element; merge trailing dimensions that are contiguous in both
+        // regions into one run.
         let mut dimensions: Vec<(usize, usize, usize)> = (0..shape.len())
             .filter_map(|at| {
                 let count = usize::try_from(*shape.get(at)?).ok()?;
@@ -149,8 +148,7 @@ impl Region {
     /// another one.
     ///
     /// # Errors
-    /// INTERNAL if one of the memories is smaller than its region, or the block is not inside of
-    /// both.
+    /// INTERNAL if a memory is smaller than its region, or the block is not inside both.
     pub(crate) fn copy_block(
         &self,
         from: &[u8],
@@ -177,7 +175,7 @@ impl Region {
             return Ok(());
         }
         let offset = |region: &Self, origin: &[i64]| -> usize {
-            // Every element of the region is inside of a memory of this machine.
+            // Every element is inside an existing memory, so its offset fits.
             origin
                 .iter()
                 .zip(&region.strides)
@@ -192,7 +190,7 @@ impl Region {
         let mut index = vec![0_usize; dimensions.len()];
         loop {
             copy_row(from, source, to, goal, run, inner).ok_or_else(broken)?;
-            // The next row, as a counter counts.
+            // Advance to the next row like an odometer.
             let mut moved = false;
             for (at, (count, from, to)) in index.iter_mut().zip(&dimensions).rev() {
                 *at += 1;
@@ -213,8 +211,8 @@ impl Region {
     }
 }
 
-/// Copies `count` runs of `run` bytes, `from_step` and `to_step` bytes apart; `None` if one is
-/// outside.
+/// Copies `count` runs of `run` bytes, `from_step` and `to_step` bytes apart; returns `None` if one
+/// is out of bounds.
 fn copy_row(
     from: &[u8],
     source: usize,

@@ -1,9 +1,9 @@
-//! Whose devices a server serves.
+//! The devices that a server serves.
 
 use serdes_pjrt::Client;
 use serdes_stream_executor::Plugin;
 
-/// Whose devices a server serves.
+/// The devices that a server serves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ServedDevices {

@@ -1,13 +1,13 @@
-//! Kinds of memory, and the memory of a kind of a certain device.
+//! Kinds of memory, and the memory of a kind on a device.
 
 /// A kind of memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// The device's own.
+    /// The device's own memory.
     Device,
-    /// The host's, from the plug-in's allocator where it has one.
+    /// Host memory, from the plug-in's allocator if it has one.
     PinnedHost,
-    /// The host's, which the plug-in has as a kind of its own.
+    /// Host memory that the plug-in offers as a kind of its own.
     UnpinnedHost,
 }
 
@@ -22,13 +22,13 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of that name, if there is one.
+    /// Returns the kind of this name, if there is one.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A kind of memory of a certain device, by the device's place in the list of all.
+/// A kind of memory of a certain device, by the device's position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MemorySpace {
     pub(crate) device: usize,

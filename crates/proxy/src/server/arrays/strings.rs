@@ -13,17 +13,17 @@ use serdes::{
 
 use crate::status::status;
 
-/// Returns the strings of a payload.
+/// Parses the strings of a payload.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if it is none, or has not one for each element.
+/// INVALID_ARGUMENT if the payload is invalid, or has not one string for each element.
 pub(crate) fn read_strings(payload: Bytes, shape: &Shape) -> Result<Vec<Bytes>, Status> {
     let damaged = |error: DecodeError| {
         status!(InvalidArgument, "the data of a string array is no StringArrayContents: {error}")
     };
     let expected = shape.element_count().map_err(|error| error.to_status())?;
-    // Counted before there is memory for them: a string of no bytes has two in the payload, and
-    // many more when it is read.
+    // Count before allocating: an empty string has two bytes in the payload, and many more in
+    // memory.
     let found = count_fields(&payload).map_err(damaged)?;
     if found != expected.unsigned_abs() {
         return Err(status!(
@@ -45,7 +45,7 @@ fn count_fields(mut bytes: &[u8]) -> Result<u64, DecodeError> {
     Ok(count)
 }
 
-/// Returns the strings of a part of an array.
+/// Selects the strings of a part of an array.
 pub(crate) fn pick_strings(
     strings: &[Bytes],
     shape: &Shape,
@@ -56,7 +56,7 @@ pub(crate) fn pick_strings(
     picked.collect::<Option<_>>().ok_or_else(|| status!(Internal, "{domain} is outside of {shape}"))
 }
 
-/// Positions of the elements of a part among all elements, in row-major order.
+/// Returns the positions of a part's elements among all elements, in row-major order.
 pub(crate) fn positions(shape: &Shape, domain: &IndexDomain) -> Result<Vec<usize>, Status> {
     let count = domain.shape().element_count().map_err(|error| error.to_status())?;
     let mut positions = Vec::new();
