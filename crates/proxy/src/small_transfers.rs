@@ -1,11 +1,11 @@
-//! Small arrays on one stream of a session: what a call of its own costs is more than they are.
+//! Small arrays on a stream of the session: a separate call would cost more than their data.
 //!
-//! Our client opens the stream where our server says that it has one. A message has a request as on
-//! the stream of the session, which makes an array of its host buffer or fills one, and the bytes
-//! of that buffer; nothing of it is ever in the store for anybody else. Messages that are there at
-//! the same time go out in one frame.
+//! Our client opens the stream if our server announces it. A message has a request as on the
+//! session's stream, which creates an array from its host buffer or fills one, and the bytes of
+//! that buffer; the bytes are never in the store for other calls. Messages that are ready at the
+//! same time go out in one frame.
 //!
-//! The module knows the messages and their way out. It must never know a session or an array.
+//! The module has the messages and their transport. It does not depend on sessions or arrays.
 
 use std::{
     pin::Pin,
@@ -20,10 +20,10 @@ use serdes::proto::{tensorflow::StatusProto, xla::ifrt::proxy::IfrtRequest};
 
 use super::bulk::HEADER;
 
-/// The most bytes of an array that are sent so.
+/// Maximum size in bytes of an array on this stream.
 pub(super) const MOST_BYTES: u64 = 64 << 10;
 
-/// A request, with the data of its host buffer where it makes an array of it.
+/// A request, with the data of its host buffer if it creates an array.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SmallTransfer {
     #[prost(message, optional, tag = "1")]
@@ -32,21 +32,21 @@ pub(super) struct SmallTransfer {
     pub(super) data: Bytes,
 }
 
-/// Result of a small transfer, with the data of its host buffer where it filled one. Answers come
-/// in any order.
+/// Result of a small transfer, with the data of its host buffer if it filled one. Answers come in
+/// any order.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SmallTransferred {
     /// The number of the request.
     #[prost(uint64, tag = "1")]
     pub(super) op_id: u64,
-    /// Why it failed.
+    /// The error, if the request failed.
     #[prost(message, optional, tag = "2")]
     pub(super) status: Option<StatusProto>,
     #[prost(bytes = "bytes", tag = "3")]
     pub(super) data: Bytes,
 }
 
-/// Messages on their way out. `K` is what each keeps until it is gone.
+/// Queue of outgoing messages. `K` is a value that each message keeps until it is sent.
 #[derive(Debug)]
 pub(super) struct Outbox<K = ()>(Mutex<Outgoing<K>>);
 
@@ -55,7 +55,7 @@ struct Outgoing<K> {
     bytes: BytesMut,
     kept: Vec<K>,
     over: bool,
-    /// Who sends them, if there were none.
+    /// Waker of the sender, if it waits for messages.
     sender: Option<Waker>,
 }
 
@@ -67,14 +67,14 @@ impl<K> Default for Outbox<K> {
 }
 
 impl<K> Outbox<K> {
-    /// The most bytes that go into a frame.
+    /// Maximum size of a frame in bytes.
     const FRAME: usize = 256 << 10;
 
     fn lock(&self) -> MutexGuard<'_, Outgoing<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message. It is forgotten after the end.
+    /// Adds a message. It is dropped after the end.
     pub(super) fn push(&self, message: &impl Message, keep: Option<K>) {
         let length = message.encoded_len();
         let mut outgoing = self.lock();
@@ -83,7 +83,7 @@ impl<K> Outbox<K> {
         }
         outgoing.bytes.reserve(HEADER + length);
         outgoing.bytes.put_u8(0);
-        // No message is longer than a small array and what is said of it.
+        // Messages are no longer than a small array with its description.
         outgoing.bytes.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
         message.encode_raw(&mut outgoing.bytes);
         outgoing.kept.extend(keep);
@@ -94,7 +94,7 @@ impl<K> Outbox<K> {
         }
     }
 
-    /// Takes no more messages.
+    /// Accepts no more messages.
     pub(super) fn close(&self) {
         let mut outgoing = self.lock();
         outgoing.over = true;
@@ -105,7 +105,7 @@ impl<K> Outbox<K> {
         }
     }
 
-    /// Returns the bytes of the messages that are there; `None` after the last ones.
+    /// Returns the bytes of the queued messages; `None` after the last ones.
     pub(super) fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut outgoing = self.lock();
         if outgoing.bytes.len() > Self::FRAME {
@@ -125,7 +125,7 @@ impl<K> Outbox<K> {
     }
 }
 
-/// The body of a request whose messages come by an outbox.
+/// The body of a request whose messages come from an outbox.
 pub(super) struct Outgone(pub(super) Arc<Outbox>);
 
 impl http_body::Body for Outgone {

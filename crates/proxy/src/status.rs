@@ -1,4 +1,4 @@
-//! Statuses in their three forms: the library's, the message's and gRPC's.
+//! Conversions between the library's, the message's and gRPC's statuses.
 
 use serdes::{
     codec::{Status, StatusCode},
@@ -15,7 +15,7 @@ macro_rules! status {
 }
 pub(super) use status;
 
-/// As a message. OK has no text.
+/// Converts a status to a message. OK has no text.
 pub(super) fn to_proto(status: &Status) -> StatusProto {
     StatusProto {
         code: status.code().number(),
@@ -33,13 +33,13 @@ pub(super) fn from_proto(proto: &StatusProto) -> Option<Status> {
     }
 }
 
-/// As a status of gRPC, which numbers the codes alike.
+/// Converts a status to gRPC's, which has the same codes.
 pub(super) fn to_grpc(status: &Status) -> tonic::Status {
     tonic::Status::new(tonic::Code::from_i32(status.code().number()), status.message())
 }
 
-/// Returns the status of a call. One that the transport made, because no answer came, is
-/// UNAVAILABLE and says what happened.
+/// Converts the status of a call. A status that the transport created, because no answer came,
+/// becomes UNAVAILABLE with its description.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     if let Some(cause) = std::error::Error::source(status) {
         return status!(Unavailable, "{}: {}", status.message(), super::error::with_causes(cause));
@@ -48,7 +48,7 @@ pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     Status::new(code, status.message())
 }
 
-/// Status for a peer of a PJRT client's error.
+/// Converts an error of a PJRT client to a status for a peer.
 pub(super) fn of_pjrt(error: &PjrtError) -> Status {
     let code = match error {
         PjrtError::OutOfHostMemory { .. } => StatusCode::ResourceExhausted,
@@ -56,14 +56,14 @@ pub(super) fn of_pjrt(error: &PjrtError) -> Status {
         PjrtError::Status { code, .. } => {
             code.canonical().filter(|code| *code != StatusCode::Ok).unwrap_or(StatusCode::Internal)
         }
-        // What a client may have asked for.
+        // Errors that a client's request may cause.
         PjrtError::InvalidArgument { .. } => StatusCode::InvalidArgument,
         _ => StatusCode::Internal,
     };
     Status::new(code, error.to_string())
 }
 
-/// Status for a peer of a device's error.
+/// Converts an error of a device to a status for a peer.
 pub(super) fn of_device(error: &serdes_stream_executor::Error) -> Status {
     let code = match error {
         serdes_stream_executor::Error::OutOfMemory { .. } => StatusCode::ResourceExhausted,

@@ -1,6 +1,6 @@
 //! Shared context of all sessions: devices, limits, metrics, and the lanes to the plug-in.
 //!
-//! This part must never know a session, a request, a connection or the state.
+//! Does not depend on sessions, requests, connections or the state.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -42,15 +42,16 @@ pub(crate) struct Context {
     /// True once the server stops.
     pub(crate) stop: watch::Sender<bool>,
     turns: Arc<FairScheduler>,
-    /// Lanes of their own for what takes long: nothing else waits for a compiler.
+    /// Separate lanes for compilations, which take long: nothing else waits for a compiler.
     compilers: Arc<FairScheduler>,
-    /// And for programs that call functions of their clients: a plug-in may wait for a client then.
+    /// Separate lanes for programs that call functions of their clients, during which a plug-in may
+    /// wait for a client.
     callers: Arc<FairScheduler>,
-    /// And for launches that may not come back: nothing else waits for a program.
+    /// Separate lanes for launches that may never return: nothing else waits for a program.
     launchers: Arc<FairScheduler>,
     /// Latency estimate of small transfers between the host and a device.
     pub(crate) transfers: LatencyEstimate,
-    /// Calls that are over at once, as a rule.
+    /// Limits quick calls on the runtime's threads.
     passing: Passing,
     /// The order in which programs on several devices are launched.
     pub(crate) launches: Launches,
@@ -64,25 +65,25 @@ pub(crate) struct Context {
 /// Settings for compiling programs.
 #[derive(Debug, Default)]
 pub(crate) struct Compilation {
-    /// Who writes programs for the plug-in where that is not done here.
+    /// Converts programs for the plug-in that the server cannot convert itself.
     pub(crate) bridge: Option<Arc<dyn ProgramBridge>>,
-    /// Who compiles them first.
+    /// Compiles programs first, in another process.
     pub(crate) trials: Trials,
     /// Rules for the compile options of clients.
     pub(crate) rules: OptionRules,
-    /// Rules for custom calls, where programs must be portable artifacts of StableHLO; `None` where
-    /// any program is compiled.
+    /// Rules for custom calls if programs must be portable artifacts of StableHLO; `None` if any
+    /// program is compiled.
     pub(crate) portable_only: Option<CallRules>,
 }
 
-/// Programs that call functions of their clients and are being launched, at a time.
+/// Maximum number of concurrent launches of programs that call functions of their clients.
 const CALLERS: usize = 64;
 
-/// Programs that may not end and are being launched, at a time.
+/// Maximum number of concurrent launches of programs that may not end.
 const LAUNCHERS: usize = 16;
 
 impl Context {
-    /// `limits` are [resolved](Limits::resolved).
+    /// Creates the context with [resolved](Limits::resolved) `limits`.
     pub(crate) fn new(
         limits: Limits,
         devices: Devices,
@@ -113,8 +114,7 @@ impl Context {
         })
     }
 
-    /// Runs something that waits for a device, beside the tasks that wait for peers, when it is its
-    /// turn.
+    /// Runs work that waits for a device on a thread of its own, when it is its turn.
     ///
     /// # Errors
     /// The errors of `work`; INTERNAL if it panics.
@@ -126,8 +126,8 @@ impl Context {
         on_lane(&self.turns, turn, work).await
     }
 
-    /// Like [`blocking`](Self::blocking), but on the calling thread if `latency` says that such
-    /// calls are quick.
+    /// Like [`blocking`](Self::blocking), but runs on the calling thread if `latency` says that
+    /// such calls are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -147,8 +147,8 @@ impl Context {
         };
         let done = if latency.is_momentary() {
             if !latency.is_instant() {
-                // What this task has just woken would be this thread's alone for as long as the
-                // call takes: it is let go first.
+                // Tasks that this task has just woken would stay on this thread for the duration of
+                // the call: let them run first.
                 yield_now().await;
             }
             let passes = self.passing.take(Handle::current().metrics().num_workers());
@@ -161,7 +161,7 @@ impl Context {
         })
     }
 
-    /// Like [`blocking`](Self::blocking), of a compilation, which may take minutes.
+    /// Like [`blocking`](Self::blocking), for a compilation, which may take minutes.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -173,7 +173,7 @@ impl Context {
         on_lane(&self.compilers, turn, work).await
     }
 
-    /// Like [`blocking`](Self::blocking), of a program that may wait for its client.
+    /// Like [`blocking`](Self::blocking), for a program that may wait for its client.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -185,11 +185,11 @@ impl Context {
         on_lane(&self.callers, turn, work).await
     }
 
-    /// Like [`blocking`](Self::blocking), of the launch of a program that may not come back: it is
-    /// waited for until it is `given_up`, and its lane is for others then.
+    /// Like [`blocking`](Self::blocking), for a launch that may never return: waits until it is
+    /// `given_up`, which frees its lane for others.
     ///
     /// # Errors
-    /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
+    /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was abandoned.
     pub(crate) async fn launching<T: Send + 'static>(
         &self,
         turn: Turn,
@@ -207,7 +207,7 @@ impl Context {
         let launched = async {
             let own = Arc::clone(&held);
             let work = move || {
-                // Held until this is done, or given up.
+                // Held until the launch is done or abandoned.
                 own.lock().thread = Thread::own();
                 let done = work();
                 own.lock().thread = None;
@@ -218,7 +218,7 @@ impl Context {
         let launched = tokio::select! {
             biased;
             launched = launched => launched,
-            // A promise that goes without being kept is of a run that has ended.
+            // A promise that is dropped unfulfilled belongs to a run that has ended.
             Ok(()) = given_up.wait() => {
                 held.give_up();
                 Err(given_up_status())
@@ -228,21 +228,20 @@ impl Context {
         launched
     }
 
-    /// Returns a place for a program among those that run, once none of another session that may be
-    /// endless is on its devices. One that has kept others waiting for longer than the limit is
-    /// given up.
+    /// Registers a program among the running ones, once no program of another session that may be
+    /// endless is on its devices. A program that blocks others for longer than the limit is
+    /// abandoned.
     ///
     /// # Errors
-    /// UNAVAILABLE if the devices cannot be taken away from what does not end.
+    /// UNAVAILABLE if the devices cannot be taken away from an endless program.
     pub(crate) async fn enter(&self, wanted: Wanted<'_>) -> Result<Run, Status> {
         let limit = self.limits.shared_execution_limit();
         let renew = |generation| renew(Arc::clone(&self.devices), generation);
         self.runs.enter(wanted, limit, || self.devices.generation(), renew).await
     }
 
-    /// Like [`blocking`](Self::blocking), of work that may take long: `step` does a piece of it,
-    /// and gives the result with the last one. Between two pieces others have their turns, if any
-    /// wait.
+    /// Like [`blocking`](Self::blocking), for long work: `step` does a piece of it, and returns the
+    /// result with the last one. Between two pieces waiting work of others runs.
     ///
     /// # Errors
     /// The errors of `step`; INTERNAL if it panics.
@@ -284,14 +283,14 @@ async fn on_lane<T: Send + 'static>(
 ) -> Result<T, Status> {
     let lane = turns.take(turn).await;
     let work = move || {
-        // The lane is held until this is done, even if the session is over before.
+        // The lane is held until the work is done, even if the session ends before.
         let _lane = lane;
         work()
     };
     spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(&error)))
 }
 
-/// A launch, as long as it is waited for.
+/// A launch that a caller waits for.
 #[derive(Debug, Default)]
 struct Launching(Mutex<Launcher>);
 
@@ -307,7 +306,7 @@ impl Launching {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the lane to others, and lets the thread have what they leave.
+    /// Releases the lane, and lowers the thread's priority.
     fn give_up(&self) {
         let Launcher { lane, thread } = std::mem::take(&mut *self.lock());
         drop(lane);
@@ -315,11 +314,11 @@ impl Launching {
     }
 }
 
-/// The wait for a launch. Where it is broken off, the launch keeps its lane until it is done, or
-/// given up.
+/// The wait for a launch. If it is cancelled, the launch keeps its lane until it is done or
+/// abandoned.
 struct Awaited {
     held: Arc<Launching>,
-    /// `None` once nothing is waited for any more.
+    /// `None` once the wait has ended.
     given_up: Option<Promised<()>>,
 }
 
@@ -341,7 +340,7 @@ fn given_up_status() -> Status {
     status!(Cancelled, "the program was given up")
 }
 
-/// Takes other devices in place of those of a generation, and says so in the log.
+/// Replaces the devices of a generation by others, and logs it.
 async fn renew(devices: Arc<Devices>, generation: usize) -> Result<(), Status> {
     let renew = move || {
         let threads = Thread::of_plugins();

@@ -1,4 +1,4 @@
-//! Waiting that ends.
+//! Time limits for futures.
 
 use std::{future::Future, time::Duration};
 
@@ -6,7 +6,7 @@ use serdes::codec::Status;
 
 use crate::status::status;
 
-/// Returns the result of a future, unless it takes too long.
+/// Awaits a future with a time limit.
 ///
 /// # Errors
 /// The errors of the future; DEADLINE_EXCEEDED.

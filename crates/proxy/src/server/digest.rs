@@ -1,11 +1,11 @@
-//! Hashes that stand for certificates and tokens, whose text is not kept.
+//! Hashes that identify certificates and tokens, whose text is not kept.
 
 use ring::digest;
 
-/// A hash that stands for a certificate or a token.
+/// A hash that identifies a certificate or a token.
 pub(crate) type Digest = [u8; 32];
 
-/// SHA-256.
+/// Computes the SHA-256 hash.
 pub(crate) fn hash(bytes: &[u8]) -> Digest {
     let mut digest = Digest::default();
     let found = digest::digest(&digest::SHA256, bytes);
@@ -13,7 +13,7 @@ pub(crate) fn hash(bytes: &[u8]) -> Digest {
     digest
 }
 
-/// Returns the first `bytes` of a hash, as people read them.
+/// Returns the first `bytes` of a hash as hexadecimal text.
 pub(crate) fn hexadecimal(digest: &Digest, bytes: usize) -> String {
     digest.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,11 +1,11 @@
-//! Handles of a session's objects; those that the server makes cannot be guessed.
+//! Handles of a session's objects; those that the server creates cannot be guessed.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serdes::codec::Status;
 
 use crate::status::status;
 
-/// Handles from here on are the server's; those below are the client's choice.
+/// First handle that the server assigns; clients choose smaller ones.
 pub(crate) const SERVER_HANDLES: u64 = 1 << 63;
 
 /// Returns a random number other than 0, which cannot be guessed.

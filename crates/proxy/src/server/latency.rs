@@ -9,12 +9,12 @@ use std::{
 ///
 /// A quick call is made on the calling thread, because a switch of threads costs more than the
 /// call. The runtime is told of it, so that it moves the thread's other tasks to another thread;
-/// but the call cannot be abandoned before it ends. Moving the tasks costs more than a momentary
-/// call: such a call is made without, and blocks its thread of the runtime if it never ends;
-/// [`Passing`] limits their number.
+/// but the call cannot be abandoned before it ends. For a momentary call, moving the tasks costs
+/// more than the call: it is made without, and blocks its thread of the runtime if it never ends;
+/// [`Passing`] limits the number of such calls.
 #[derive(Debug)]
 pub(crate) struct LatencyEstimate {
-    /// Duration of the last call, in nanoseconds; the maximum before the first.
+    /// Duration of the last call in nanoseconds; the maximum before the first.
     last: AtomicU64,
 }
 
@@ -25,13 +25,13 @@ impl Default for LatencyEstimate {
 }
 
 impl LatencyEstimate {
-    /// Longer than it takes to have a call made by another thread.
+    /// Upper bound of a quick call: longer than handing a call to another thread takes.
     const QUICK: Duration = Duration::from_micros(500);
-    /// Longer than it takes to give the other tasks of a thread away; as long as any task of this
-    /// server has a thread for itself.
+    /// Upper bound of a momentary call: longer than moving a thread's other tasks takes; as long as
+    /// any task of this server occupies a thread.
     const MOMENT: Duration = Duration::from_micros(50);
 
-    /// Shorter than it takes another thread to begin with something.
+    /// Upper bound of an instant call: shorter than another thread takes to start work.
     const INSTANT: Duration = Duration::from_micros(5);
 
     /// Returns true if the next call is expected to be quick; false before the first.
@@ -39,12 +39,13 @@ impl LatencyEstimate {
         self.last() < Self::QUICK
     }
 
-    /// Returns true if it is expected to end sooner than the thread's other tasks could be moved.
+    /// Returns true if the call is expected to end sooner than the thread's other tasks could be
+    /// moved.
     pub(crate) fn is_momentary(&self) -> bool {
         self.last() < Self::MOMENT
     }
 
-    /// Returns true if it is expected to end sooner than another thread could begin with something.
+    /// Returns true if the call is expected to end sooner than another thread could start work.
     pub(crate) fn is_instant(&self) -> bool {
         self.last() < Self::INSTANT
     }
@@ -53,7 +54,7 @@ impl LatencyEstimate {
         Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
 
-    /// Makes a call, and notes how long it took.
+    /// Makes a call, and records its duration.
     pub(crate) fn note<T>(&self, call: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = call();
@@ -63,16 +64,16 @@ impl LatencyEstimate {
     }
 }
 
-/// Calls that are made on the runtime's own threads while those have other tasks: fewer than there
-/// are threads, so that one is left whatever the plug-in does.
+/// Counter of calls made on the runtime's own threads while those have other tasks: fewer than
+/// threads, so that one remains free whatever the plug-in does.
 #[derive(Debug, Default)]
 pub(crate) struct Passing(AtomicUsize);
 
-/// One of these calls, until it is dropped.
+/// Permit for one of these calls, returned on drop.
 pub(crate) struct Passes<'a>(&'a Passing);
 
 impl Passing {
-    /// Admits one more call on a runtime of `threads` threads, if one is left.
+    /// Admits one more call on a runtime of `threads` threads, if there is a free permit.
     pub(crate) fn take(&self, threads: usize) -> Option<Passes<'_>> {
         let one_more = |calls: usize| (calls + 1 < threads).then_some(calls + 1);
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);

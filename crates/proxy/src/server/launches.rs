@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// Who launches a program on several devices: two such programs must come to all devices that both
-/// run on in the same order, or they wait for each other for ever.
+/// Locks for launches on several devices: two programs must reach all devices that both run on in
+/// the same order, or they deadlock.
 #[derive(Debug)]
 pub(crate) struct Launches {
-    /// By the generations of the devices, and by their places.
+    /// Locks by generation and by position of the device.
     generations: Vec<Vec<Arc<Mutex<()>>>>,
 }
 
-/// The right to launch a program on some devices, until it is dropped.
+/// The right to launch a program on some devices, released on drop.
 #[derive(Debug)]
 pub(crate) struct Launching {
     _devices: Vec<OwnedMutexGuard<()>>,
@@ -24,11 +24,11 @@ impl Launches {
         Self { generations: (0..generations).map(of_generation).collect() }
     }
 
-    /// Waits until no other launch is in progress on several devices of that generation of which
-    /// one is among these. A program on one device does not wait.
+    /// Waits until no other launch on several devices of this generation uses one of these devices.
+    /// A program on one device does not wait.
     pub(crate) async fn take(&self, generation: usize, devices: &[usize]) -> Launching {
         let mut devices = devices.to_vec();
-        // All take them in the same order, so that no two wait for each other.
+        // A common order of locking prevents deadlocks.
         devices.sort_unstable();
         devices.dedup();
         let mut taken = Vec::new();

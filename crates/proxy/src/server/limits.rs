@@ -1,4 +1,4 @@
-//! Limits on the resources that clients may hold, and on times.
+//! Limits on the resources that clients may hold, and time limits.
 
 mod entries;
 
@@ -6,126 +6,126 @@ use std::time::Duration;
 
 use serdes_host_memory::available_memory;
 
-/// Longer than any server runs, and short enough to be added to a moment.
+/// Stands for no limit: longer than any server runs, and short enough to be added to an instant.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// Limits on the resources that clients may make a server hold, and on times.
+/// Limits on the resources that a server holds for clients, and time limits.
 ///
-/// Most things have a limit for a session, for a peer (a client certificate, a token, or else an
-/// address, with all its sessions and connections) and for all. What is larger than one of them
-/// allows at all is refused; host buffers and requests that do not fit now wait. Errors name the
-/// limit as [`set`](Self::set) does.
+/// Most resources have a limit for a session, for a peer (a client certificate, a token, or else an
+/// address, with all its sessions and connections) and for the whole server. A request that exceeds
+/// a limit by itself is refused; host buffers and requests that do not fit now wait. Errors name
+/// the limit as [`set`](Self::set) does.
 ///
-/// Stores and results are counted apart: a result never waits for a store, nor the other way round.
+/// Stores and results have separate budgets: a result never waits for a store, nor the other way
+/// round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Connections of a peer.
+    /// Maximum number of connections of a peer.
     pub peer_connections: usize,
-    /// Calls in progress at a time; a session is one as long as it is open.
+    /// Maximum number of calls in progress; an open session counts as one.
     pub calls: usize,
-    /// Calls of a peer.
+    /// Maximum number of calls of a peer.
     pub peer_calls: usize,
-    /// Sessions at a time.
+    /// Maximum number of sessions.
     pub sessions: usize,
-    /// Sessions of a peer.
+    /// Maximum number of sessions of a peer.
     pub peer_sessions: usize,
-    /// Sessions of a connection. Real clients have one.
+    /// Maximum number of sessions of a connection. Real clients use one.
     pub connection_sessions: usize,
-    /// Calls that ask whether the server is well, and those that wait to hear of a change.
+    /// Maximum number of health checks, including those that watch for a change.
     pub health_calls: usize,
-    /// Health calls of a peer.
+    /// Maximum number of health checks of a peer.
     pub peer_health_calls: usize,
-    /// Array handles of all sessions.
+    /// Maximum number of array handles of all sessions.
     pub handles: usize,
-    /// Array handles of a peer.
+    /// Maximum number of array handles of a peer.
     pub peer_handles: usize,
-    /// Handles that a session may have at a time: arrays, futures and host buffers each.
+    /// Maximum number of handles of a session, for each of arrays, futures and host buffers.
     pub handles_per_session: usize,
-    /// Requests of all sessions in progress.
+    /// Maximum number of requests in progress.
     pub requests: usize,
-    /// Requests of a peer in progress.
+    /// Maximum number of requests of a peer in progress.
     pub peer_requests: usize,
-    /// Requests of a session in progress; it is not read on beyond them.
+    /// Maximum number of requests of a session in progress; further ones are not read.
     pub requests_per_session: usize,
-    /// Bytes of a request, but for programs.
+    /// Maximum size of a request without a program, in bytes.
     pub request_bytes: u64,
-    /// Bytes of a request that holds a program.
+    /// Maximum size of a request with a program, in bytes.
     pub program_bytes: u64,
     /// Bytes of host buffers and large requests of all sessions, in each direction. By default an
-    /// eighth of the memory that the machine has left.
+    /// eighth of the machine's free memory.
     pub total_host_bytes: u64,
     /// Bytes of host buffers and large requests of a peer, in each direction. By default half of
     /// the total.
     pub peer_host_bytes: u64,
     /// Bytes of host buffers and large requests of a session, in each direction.
     pub session_host_bytes: u64,
-    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default what the
-    /// devices have, and no more than half of the memory that the machine has left where that is
-    /// theirs.
+    /// Bytes of the arrays of all sessions on devices and in pinned memory. By default the devices'
+    /// memory, but at most half of the machine's free memory if the devices use that.
     pub total_array_bytes: u64,
     /// Bytes of a peer's arrays on devices and in pinned memory. By default 15/16 of the total if
-    /// that is at least a GiB, else the total.
+    /// that is at least 1 GiB, else the total.
     pub peer_array_bytes: u64,
     /// Bytes of a session's arrays on devices and in pinned memory.
     pub session_array_bytes: u64,
-    /// Bytes of all arrays in pinned memory, which is the host's. By default an eighth of the
-    /// memory that the machine has left.
+    /// Bytes of all arrays in pinned memory, which is host memory. By default an eighth of the
+    /// machine's free memory.
     pub total_pinned_bytes: u64,
     /// Bytes of a peer's arrays in pinned memory. By default half of the total.
     pub peer_pinned_bytes: u64,
-    /// Programs of all sessions that are loaded or being compiled.
+    /// Maximum number of programs that are loaded or being compiled.
     pub programs: usize,
-    /// Loaded programs of a peer.
+    /// Maximum number of loaded programs of a peer.
     pub peer_programs: usize,
-    /// Loaded programs of a session.
+    /// Maximum number of loaded programs of a session.
     pub programs_per_session: usize,
-    /// Executions of all sessions that a plug-in has begun and not ended. One that finds no room
-    /// waits for it.
+    /// Maximum number of executions that a plug-in has begun and not ended. Further ones wait.
     pub executions: usize,
-    /// Executions of a peer.
+    /// Maximum number of executions of a peer.
     pub peer_executions: usize,
-    /// Executions of a session.
+    /// Maximum number of executions of a session.
     pub executions_per_session: usize,
     /// Longest compilation that a client waits for. A compiler in a process of its own
-    /// ([`ServerBuilder::trial_compiler`](super::ServerBuilder::trial_compiler)) is stopped then;
-    /// one in this process keeps its place among those that compile until it ends.
+    /// ([`ServerBuilder::trial_compiler`](super::ServerBuilder::trial_compiler)) is then stopped;
+    /// one in this process counts as running until it ends.
     pub compilation_timeout: Duration,
     /// Longest run of a program that a client waits for. The program itself cannot be stopped: it
-    /// keeps its place among those that run until it ends.
+    /// counts as running until it ends.
     pub execution_timeout: Duration,
-    /// Longest time that a program with loops, or whose parts wait for one another, may keep its
-    /// devices while programs of other sessions wait for them. It cannot be stopped either: the
+    /// Longest time that a program with loops, or with parts that wait for one another, may block
+    /// its devices while programs of other sessions wait for them. It cannot be stopped either: the
     /// others get the devices from another client of the plug-in.
     pub shared_execution_timeout: Duration,
-    /// Longest time that a program waits for its client, where it calls a function of it.
+    /// Longest time that a program waits for a function call of its client.
     pub callback_timeout: Duration,
-    /// Longest time until a client has identified itself: the handshakes of TLS and HTTP/2, the
-    /// first call of a connection, and the first request of a session.
+    /// Longest time for a client to identify itself: for each of the handshakes of TLS and HTTP/2,
+    /// the first call of a connection, and the first request of a session.
     pub handshake_timeout: Duration,
-    /// Time after which a connection without a call is closed; its client connects anew for its
-    /// next call.
+    /// Time after which a connection without calls is closed; its client reconnects for the next
+    /// call.
     pub connection_idle_timeout: Duration,
-    /// Time after which a session without a request is closed if it holds nothing.
+    /// Time after which a session that holds nothing and sends no request is closed.
     pub session_idle_timeout: Duration,
     /// Longest life of a session.
     pub session_timeout: Duration,
-    /// Longest time that an array waits for its data, and a buffer for room.
+    /// Longest time that an array waits for its data, and a buffer for memory.
     pub host_buffer_timeout: Duration,
     /// Longest pause within a transfer or a message.
     pub idle_timeout: Duration,
-    /// Time without traffic after which a connection is pinged, and longest wait for the answer.
+    /// Time without traffic after which a connection is pinged, and the longest wait for the
+    /// answer.
     pub keepalive: Duration,
-    /// Time that open sessions may go on when the server is to stop; no new one is opened
+    /// Time that open sessions may continue when the server is to stop; no new ones are opened
     /// meanwhile. By default they end at once.
     pub drain_timeout: Duration,
-    /// Longest save of the state when the server stops, all tries together. With `drain_timeout`
-    /// and `stop_timeout` it should be less than the time that a service manager waits before it
-    /// kills.
+    /// Longest save of the state when the server stops, including all attempts. Together with
+    /// `drain_timeout` and `stop_timeout` it should be less than the time that a service manager
+    /// waits before it kills the process.
     pub save_timeout: Duration,
-    /// Longest time that requests in progress may take when the server stops.
+    /// Longest time for requests in progress when the server stops.
     pub stop_timeout: Duration,
 }
 
@@ -135,7 +135,7 @@ impl Default for Limits {
         let available = available_memory();
         let host = (available / 8).max(MIB);
         let pinned = (available / 8).max(MIB);
-        // What stands behind a handle is about a kilobyte.
+        // An object behind a handle takes about a kilobyte.
         let handles =
             usize::try_from(available >> 14).unwrap_or(usize::MAX).clamp(1 << 16, 1 << 21);
         Self {
@@ -199,8 +199,8 @@ impl Limits {
         Some(self.shared_execution_timeout).filter(|limit| *limit < FOREVER)
     }
 
-    /// With what devices of `device_bytes` bytes together leave open, and no share larger than the
-    /// whole.
+    /// Returns the limits with defaults computed from devices with `device_bytes` bytes together,
+    /// and no share larger than its total.
     pub(crate) fn resolved(mut self, device_bytes: Option<u64>) -> Self {
         const LARGE: u64 = 1 << 30;
         if self.total_array_bytes == u64::MAX {

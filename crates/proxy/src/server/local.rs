@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{Agreement, status::status};
 
-/// A session in this process: what a server does for one client, request by request. The session
-/// ends when this is dropped.
+/// A session in this process: does what a server does for one client, request by request. Dropping
+/// it ends the session.
 pub struct LocalSession {
     registry: Arc<Registry>,
     session: Arc<Session>,
@@ -44,20 +44,20 @@ impl LocalSession {
         &self.session
     }
 
-    /// Returns the versions agreed upon.
+    /// Returns the negotiated versions.
     #[must_use]
     pub fn agreement(&self) -> Agreement {
         self.session.agreement
     }
 
-    /// Returns the answer to a request. One that needs a host buffer waits for it.
+    /// Executes a request and returns the answer. A request that needs a host buffer waits for it.
     pub async fn request(&mut self, request: IfrtRequest) -> IfrtResponse {
         self.begin(request).await
     }
 
-    /// Returns the answer to a request, which is taken up at once, and whose answer may be waited
-    /// for beside those of others: one that asks for the next call of a function has it when a
-    /// program calls that, maybe one whose answer is waited for as well.
+    /// Starts a request at once; its answer can be awaited concurrently with those of others: a
+    /// request for the next call of a function is answered when a program makes the call, which may
+    /// be a program whose answer is awaited as well.
     pub fn begin(
         &mut self,
         request: IfrtRequest,
@@ -75,10 +75,10 @@ impl LocalSession {
         }
     }
 
-    /// Returns the answer to the bytes of a request.
+    /// Executes an encoded request and returns the answer.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if they are none.
+    /// INVALID_ARGUMENT if the bytes are no request.
     pub async fn request_bytes(&mut self, bytes: Bytes) -> Result<IfrtResponse, Status> {
         let request = IfrtRequest::decode(bytes)
             .map_err(|error| status!(InvalidArgument, "the bytes are no IfrtRequest: {error}"))?;
@@ -88,7 +88,7 @@ impl LocalSession {
     /// Stores a host buffer.
     ///
     /// # Errors
-    /// ALREADY_EXISTS if there is one of this handle; RESOURCE_EXHAUSTED if it is too large.
+    /// ALREADY_EXISTS if the handle is in use; RESOURCE_EXHAUSTED if the buffer is too large.
     pub async fn store(&self, handle: u64, bytes: Bytes) -> Result<(), Status> {
         let filling = self.session.host_buffers.fill(handle)?;
         let size = bytes.len() as u64;

@@ -1,12 +1,12 @@
 //! The server: sessions of clients over the devices of a plug-in.
 //!
-//! From the ground up: `limits`, `budget`, `turns`, `launches` and `runs` say who may have how much,
-//! and when; `access` checks tokens and certificates, and `peers` has the identities that they
-//! prove; `arrays` has the devices and what lies on them; `context` is all of these together, and
-//! knows no session; `programs` compiles programs and runs them. `state` keeps arrays by their
-//! names. `sessions` have the handles of clients, `requests` say what each request does to them,
-//! `registry` knows which sessions are open, `net` brings requests and host buffers. Nothing uses
-//! what stands after it.
+//! From the bottom up: `limits`, `budget`, `turns`, `launches` and `runs` define how much each
+//! client may use, and when; `access` checks tokens and certificates, and `peers` has the
+//! identities that they prove; `arrays` has the devices and the arrays on them; `context` combines
+//! all of these and does not depend on sessions; `programs` compiles programs and runs them.
+//! `state` stores arrays by name. `sessions` have the handles of clients, `requests` implement each
+//! request, `registry` has the open sessions, `net` receives requests and host buffers. No module
+//! depends on a later one.
 
 mod access;
 mod arrays;

@@ -1,4 +1,4 @@
-//! Who a client is.
+//! Identities of clients.
 
 use std::{
     collections::HashMap,
@@ -16,25 +16,25 @@ use super::{
     limits::Limits,
 };
 
-/// Who a client is: what it has proved, or else where it comes from.
+/// Identity of a client: its proven credentials, or else its address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Digest of its certificate, which the server has verified.
     pub(crate) certificate: Option<Digest>,
     /// Digest of its token.
     pub(crate) token: Option<Digest>,
-    /// The token came with the session alone: other calls of this client have none.
+    /// True if the token came with the session only: other calls of this client have none.
     pub(crate) late: bool,
     pub(crate) address: IpAddr,
 }
 
 impl Identity {
-    /// Returns a client at this address that has proved nothing.
+    /// Creates the identity of a client at this address without credentials.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self { certificate: None, token: None, late: false, address: canonical(address) }
     }
 
-    /// Returns the program that the server is a part of.
+    /// Creates the identity of the program that contains the server.
     pub(crate) fn own() -> Self {
         Self::at(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
@@ -52,8 +52,8 @@ impl Identity {
         }
     }
 
-    /// Owner's name in a state for arrays of an authenticated client: a hash of its identity, the
-    /// same on every server.
+    /// Returns the owner name in a state for arrays of an authenticated client: a hash of its
+    /// identity, the same on every server.
     pub(crate) fn owner(&self) -> Option<String> {
         let proofs = [self.certificate, self.token];
         proofs.iter().any(Option::is_some).then(|| {
@@ -62,7 +62,7 @@ impl Identity {
                 bytes.push(u8::from(proof.is_some()));
                 bytes.extend(proof.unwrap_or_default());
             }
-            // Not the proof's own hash, which a short token could be guessed from elsewhere.
+            // Hash the digest again: from the digest itself a short token could be guessed.
             hexadecimal(&hash(&bytes), 32)
         })
     }
@@ -75,7 +75,7 @@ impl Identity {
     }
 }
 
-/// For logs. No token is in it.
+/// For logs; contains no token.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(digest) = self.certificate {
@@ -88,7 +88,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Returns one address for all that a single machine can choose between: both loopbacks, both forms
+/// Maps all addresses that a single machine can choose between to one: both loopbacks, both forms
 /// of IPv4, and the addresses of an IPv6 network.
 fn canonical(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -107,18 +107,18 @@ enum Key {
     Address(IpAddr),
 }
 
-/// Who makes a call, and over which connection.
+/// The caller of a call, and its connection.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) identity: Identity,
     pub(crate) peer: Arc<Peer>,
-    /// Sessions of the connection.
+    /// Budget for sessions of the connection.
     pub(crate) sessions: Budget,
-    /// A token is to come with the session.
+    /// True if a token is to come with the session.
     pub(crate) token_to_come: bool,
 }
 
-/// The peers that have something here.
+/// The peers that hold resources.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     known: Mutex<HashMap<Key, Weak<Peer>>>,
@@ -126,14 +126,13 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Returns the peer that a client is.
+    /// Returns the peer of an identity.
     pub(crate) fn of(&self, identity: &Identity, limits: &Limits) -> Arc<Peer> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = known.get(&identity.key()).and_then(Weak::upgrade) {
             return peer;
         }
-        // Those that are gone go from the map when there is no room for another one: each is looked
-        // at once in a while.
+        // Remove dropped peers when the map is full, so that the cost is amortized.
         if known.len() == known.capacity() {
             known.retain(|_, peer| peer.strong_count() > 0);
         }

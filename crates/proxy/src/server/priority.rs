@@ -1,11 +1,11 @@
-//! Priority of threads whose work is given up: they cannot be stopped, and get only the processor
-//! time that is left over.
+//! Lowers the priority of threads with abandoned work: they cannot be stopped, and get only spare
+//! processor time.
 
 /// The lowest priority of the system.
 #[cfg(target_os = "linux")]
 const LOWEST: i32 = 19;
 
-/// Beginning of the names of XLA's threads.
+/// Prefix of the names of XLA's threads.
 #[cfg(target_os = "linux")]
 const OF_XLA: &str = "tf_";
 
@@ -14,13 +14,13 @@ const OF_XLA: &str = "tf_";
 pub(crate) struct Thread(i32);
 
 impl Thread {
-    /// Returns the thread that asks, where the system tells.
+    /// Returns the calling thread, if the system reports it.
     pub(crate) fn own() -> Option<Self> {
         let path = std::fs::read_link("/proc/thread-self").ok()?;
         path.file_name()?.to_str()?.parse().ok().map(Self)
     }
 
-    /// Returns the threads that a plug-in of XLA has started so far, where the system tells.
+    /// Returns the threads that XLA plug-ins have started so far, if the system reports them.
     pub(crate) fn of_plugins() -> Vec<Self> {
         #[cfg(target_os = "linux")]
         {
@@ -36,7 +36,7 @@ impl Thread {
         Vec::new()
     }
 
-    /// Gives it the lowest priority, where the system has one for each thread.
+    /// Gives the thread the lowest priority, if the system has priorities per thread.
     pub(crate) fn lower(self) {
         #[cfg(target_os = "linux")]
         if let Some(thread) = rustix::process::Pid::from_raw(self.0)

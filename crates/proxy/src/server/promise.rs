@@ -1,4 +1,4 @@
-//! Values that are there already or on their way.
+//! Values that are available or pending.
 
 use serdes::codec::Status;
 use tokio::sync::watch;
@@ -7,36 +7,36 @@ use crate::status::status;
 
 type State<T> = Option<Result<T, Status>>;
 
-/// A value, there already or on its way, or why it will never be there. Clones are the same value.
+/// A value that is available, pending or failed. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Promised<T>(watch::Receiver<State<T>>);
 
-/// Who owes a value. Dropping it without a word makes the value fail; of two words the first
+/// The sender of a value. If it is dropped unfulfilled the value fails; only the first result
 /// counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise<T>(watch::Sender<State<T>>);
 
 impl<T: Clone> Promised<T> {
-    /// Returns a value that is to come.
+    /// Creates a pending value.
     pub(crate) fn coming() -> (Promise<T>, Self) {
         let (sender, receiver) = watch::channel(None);
         (Promise(sender), Self(receiver))
     }
 
-    /// Returns a value that is there, or has failed.
+    /// Creates a value that is available or has failed.
     pub(crate) fn known(result: Result<T, Status>) -> Self {
         Self(watch::channel(Some(result)).1)
     }
 
-    /// Returns the value, or why it will never be there; `None` if it has not arrived.
+    /// Returns the value or the reason for its failure; `None` if it is pending.
     pub(crate) fn now(&self) -> Option<Result<T, Status>> {
         self.0.borrow().clone()
     }
 
-    /// Returns the value, once it is there.
+    /// Waits for the value.
     ///
     /// # Errors
-    /// Why it will never be there.
+    /// The reason why the value failed.
     pub(crate) async fn wait(&self) -> Result<T, Status> {
         let mut receiver = self.0.clone();
         let state = receiver.wait_for(Option::is_some).await;

@@ -1,4 +1,4 @@
-//! The open sessions: who may open one, who finds one, and what becomes of its arrays at its end.
+//! The open sessions: opening, look-up, and the treatment of their arrays at the end.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{Agreement, Ranges, status::status};
 
-/// The open sessions of a server, and what it takes to open one.
+/// The open sessions of a server, and the context for opening one.
 pub(crate) struct Registry {
     pub(crate) context: Arc<Context>,
     pub(crate) ranges: Ranges,
@@ -30,12 +30,12 @@ pub(crate) struct Registry {
     /// Directory in which clients on this machine may leave large host buffers.
     pub(crate) transfer_directory: Option<PathBuf>,
     open: Mutex<HashMap<u64, Arc<Session>>>,
-    /// Told when a session is over.
+    /// Notified when a session ends.
     ended: Notify,
 }
 
 impl Registry {
-    /// No session is open.
+    /// Creates a registry without sessions.
     pub(crate) fn new(
         context: Arc<Context>,
         ranges: Ranges,
@@ -47,12 +47,12 @@ impl Registry {
         Arc::new(Self { context, ranges, access, peers, state, transfer_directory, open, ended })
     }
 
-    /// Returns the open sessions, by their ids.
+    /// Returns the open sessions by id.
     pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<u64, Arc<Session>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that new sessions are taken.
+    /// Checks that new sessions are accepted.
     ///
     /// # Errors
     /// UNAVAILABLE while the server waits for its sessions to end.
@@ -98,10 +98,10 @@ impl Registry {
         Ok(session)
     }
 
-    /// Returns a session of the client that makes a call.
+    /// Returns a session of a call's client.
     ///
     /// # Errors
-    /// NOT_FOUND, the same for no session as for another one's.
+    /// NOT_FOUND, also for a session of another client.
     pub(crate) fn session(&self, id: u64, caller: &Caller) -> Result<Arc<Session>, Status> {
         let session = self.sessions().get(&id).cloned();
         session
@@ -109,7 +109,7 @@ impl Registry {
             .ok_or_else(|| status!(NotFound, "there is no session {id}; it never was, or is over"))
     }
 
-    /// Returns the program that the server is a part of, as a client.
+    /// Returns the program that contains the server, as a caller.
     pub(crate) fn own_caller(&self) -> Caller {
         let identity = Identity::own();
         let peer = self.peers.of(&identity, &self.context.limits);
@@ -117,12 +117,12 @@ impl Registry {
         Caller { identity, sessions, peer, token_to_come: false }
     }
 
-    /// Ends a session and frees what it holds.
+    /// Ends a session and frees its resources.
     pub(crate) fn end(&self, session: &Session) {
         let mut sessions = self.sessions();
         if sessions.contains_key(&session.id) {
-            // The state has its arrays before it is gone: a save that runs meanwhile finds them in
-            // one place or the other.
+            // The state gets the arrays before they leave the session: a concurrent save finds them
+            // in one place or the other.
             let live = session.table().live();
             self.state.keep(&session.names, live, |bytes| session.live_names().leave(bytes));
             sessions.remove(&session.id);
@@ -132,7 +132,7 @@ impl Registry {
         self.ended.notify_waiters();
     }
 
-    /// Takes no new sessions from now on, and waits until those over the network are over.
+    /// Accepts no more sessions, and waits until those over the network have ended.
     pub(crate) async fn drain(&self) {
         self.context.draining.send_replace(true);
         loop {
@@ -153,7 +153,7 @@ impl Registry {
         }
     }
 
-    /// Ends the sessions whose tokens are none of this server's any more.
+    /// Ends the sessions whose tokens are no longer valid.
     pub(crate) fn revoke(&self) {
         let sessions: Vec<_> = self.sessions().values().cloned().collect();
         for session in sessions {

@@ -1,11 +1,11 @@
-//! Programs that run, and whose turn it is on their devices.
+//! Running programs, and the order in which programs get their devices.
 //!
-//! A plug-in does the work of a device in the order in which it comes, for all sessions alike, and
-//! cannot stop a program. So a program that may never end shares its devices with no other session: those
-//! wait here, where nothing of theirs is lost, until it has ended or has kept them waiting for too
-//! long. Then it is given up, and the devices are taken from another client of the plug-in.
+//! A plug-in executes the work of a device in order of arrival, for all sessions alike, and cannot
+//! stop a program. So a program that may never end shares its devices with no other session:
+//! programs of others wait here until it has ended or has delayed them for too long. Then it is
+//! abandoned, and the devices of another client of the plug-in are used.
 //!
-//! This part must never know what a program is.
+//! Does not depend on what a program is.
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +22,8 @@ use super::{
 };
 use crate::status::status;
 
-/// Number of times that the programs of one peer may take the devices from all others; a server has
-/// a few such times altogether.
+/// Maximum number of times that the programs of one peer may block the devices for all others; a
+/// server can recover only a few times altogether.
 const MOST_OF_PEER: usize = 2;
 
 /// A program that is to run.
@@ -32,13 +32,13 @@ pub(crate) struct Wanted<'a> {
     /// Number of the session.
     pub(crate) session: u64,
     pub(crate) peer: &'a Arc<Peer>,
-    /// Places of the devices.
+    /// Positions of the devices.
     pub(crate) devices: &'a [usize],
-    /// True if nothing bounds its run.
+    /// True if its run is unbounded.
     pub(crate) may_be_endless: bool,
 }
 
-/// Programs that run or wait for their turn.
+/// Programs that run or wait for devices.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     state: Mutex<State>,
@@ -48,9 +48,9 @@ pub(crate) struct Runs {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    /// The peer of each program that was given up; kept, so that it is known when it comes back.
+    /// Peer of each abandoned program; kept, so that it is recognized when it returns.
     given_up: Vec<Arc<Peer>>,
-    /// By their numbers, in the order in which they came.
+    /// Runs by number, in order of arrival.
     runs: BTreeMap<u64, Entry>,
 }
 
@@ -60,7 +60,7 @@ struct Entry {
     peer: Arc<Peer>,
     devices: Vec<usize>,
     may_be_endless: bool,
-    /// `None` while it waits.
+    /// `None` while the program waits.
     begun: Option<Begun>,
     give_up: Promise<()>,
     is_given_up: bool,
@@ -69,13 +69,13 @@ struct Entry {
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     generation: usize,
-    /// Since when a program of another session waits for it.
+    /// Start of the wait of another session's program for this one.
     contended: Option<Instant>,
     /// True once its client has been told that it takes too long.
     is_expired: bool,
 }
 
-/// A place among the programs, until it is dropped.
+/// Registration of a program, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Run {
     runs: Arc<Runs>,
@@ -85,16 +85,17 @@ pub(crate) struct Run {
     given_up: Promised<()>,
 }
 
-/// Result of a try to begin.
+/// Result of an attempt to start.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
-    /// It has begun; true behind a program of its session that may be endless.
+    /// The program may start; true if it is queued behind a program of its session that may be
+    /// endless.
     Begun(bool),
-    /// It waits, until that moment or for ever, or until something has changed.
+    /// The program waits until a time, if there is one, or until a change.
     Wait(Option<Instant>),
-    /// These have kept it waiting for too long.
+    /// These programs have delayed it for too long.
     Overdue(Vec<u64>),
-    /// It may be endless, and those of its peer were given up too often.
+    /// The program may be endless, and its peer's programs were abandoned too often.
     Refused,
 }
 
@@ -105,7 +106,7 @@ impl Entry {
 }
 
 impl State {
-    /// Begins with a program on the devices of `generation` if nothing is in its way.
+    /// Starts a program on the devices of `generation` if nothing blocks it.
     fn begin(
         &mut self,
         number: u64,
@@ -141,7 +142,7 @@ impl State {
                     }
                 }
                 Some(_) => {}
-                // One that came before waits for others; it is not to wait for this one, too.
+                // An earlier program waits for others; it must not wait for this one, too.
                 None => is_free &= is_own || !may_be_endless || *other > number,
             }
         }
@@ -157,18 +158,18 @@ impl State {
         Next::Begun(is_behind)
     }
 
-    /// Returns the number of times that programs of a peer were given up.
+    /// Returns the number of times that programs of a peer were abandoned.
     fn times(&self, peer: u64) -> usize {
         self.given_up.iter().filter(|other| other.number == peer).count()
     }
 
-    /// Gives programs up, with those of their sessions that were begun behind them. It counts once
+    /// Abandons programs, with those of their sessions that were started behind them. Counts once
     /// for each of their peers.
     fn give_up(&mut self, overdue: &[u64]) {
         let mut peers: Vec<Arc<Peer>> = Vec::new();
         for number in overdue {
             let Some(entry) = self.runs.get_mut(number) else { continue };
-            // Several that wait may find the same one overdue.
+            // Several waiting programs may find the same one overdue.
             let was_given_up = std::mem::replace(&mut entry.is_given_up, true);
             if !was_given_up && peers.iter().all(|peer| peer.number != entry.peer.number) {
                 peers.push(Arc::clone(&entry.peer));
@@ -214,13 +215,13 @@ impl Runs {
         Run { runs: Arc::clone(self), number, generation: 0, is_watched, given_up }
     }
 
-    /// A place for a program on the devices of the generation in use, once no program of another
-    /// session that may be endless is on them. After `limit` those that are there are given up, and
-    /// `renew` takes the devices of that generation away from them.
+    /// Registers a program on the devices of the current generation, once no program of another
+    /// session that may be endless is on them. After `limit` blocking programs are abandoned, and
+    /// `renew` replaces the devices of that generation.
     ///
     /// # Errors
-    /// The errors of `renew`; RESOURCE_EXHAUSTED for a program that may be endless, of a peer whose
-    /// programs were given up too often.
+    /// The errors of `renew`; RESOURCE_EXHAUSTED for a program that may be endless, if its peer's
+    /// programs were abandoned too often.
     pub(crate) async fn enter<R: Future<Output = Result<(), Status>>>(
         self: &Arc<Self>,
         wanted: Wanted<'_>,
@@ -241,7 +242,7 @@ impl Runs {
                 }
                 Next::Wait(None) => changed.await,
                 Next::Wait(Some(until)) => {
-                    // Something has changed, or it is time to look again.
+                    // There was a change, or it is time to check again.
                     let _ = tokio::time::timeout_at(until.into(), changed).await;
                 }
                 Next::Refused => return Err(refused()),
@@ -263,22 +264,22 @@ fn refused() -> Status {
 }
 
 impl Run {
-    /// Returns the generation of devices on which it runs.
+    /// Returns the generation of devices on which the program runs.
     pub(crate) const fn generation(&self) -> usize {
         self.generation
     }
 
-    /// Returns true if it may be given up.
+    /// Returns true if the program may be abandoned.
     pub(crate) const fn is_watched(&self) -> bool {
         self.is_watched
     }
 
-    /// Kept when it is given up.
+    /// Returns a promise that is fulfilled when the program is abandoned.
     pub(crate) fn given_up(&self) -> Promised<()> {
         self.given_up.clone()
     }
 
-    /// Handle with which the run is said to be expired.
+    /// Returns the handle that marks the run as expired.
     pub(crate) fn expiry(&self) -> Expiry {
         Expiry { runs: Arc::clone(&self.runs), number: self.number }
     }
@@ -291,7 +292,7 @@ impl Drop for Run {
     }
 }
 
-/// A run whose client may be told that it takes too long.
+/// Handle that marks a run as expired for its client.
 #[derive(Clone, Debug)]
 pub(crate) struct Expiry {
     runs: Arc<Runs>,
@@ -299,7 +300,7 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    /// Its client waits no more: programs of others need not either.
+    /// Marks the run as expired: its client and programs of others need not wait for it.
     pub(crate) fn expire(&self) {
         let mut state = self.runs.lock();
         let begun = state.runs.get_mut(&self.number).and_then(|entry| entry.begun.as_mut());

@@ -1,4 +1,4 @@
-//! Turns on the lanes to the devices, fair between peers and between the sessions of each.
+//! Schedules the lanes to the devices fairly between peers and between the sessions of each.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,15 +8,15 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Who waits for a turn: a peer, and one of its sessions.
+/// The peer and session for which a lane is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Turn {
     pub(crate) peer: u64,
     pub(crate) session: u64,
 }
 
-/// Calls into a plug-in at a time. Peers get them in turn, and the sessions of a peer in turn; the
-/// last one that is free goes to a session that has none.
+/// Limits concurrent calls into a plug-in. Lanes go to peers in turn, and to the sessions of a peer
+/// in turn; the last free lane goes to a session that has none.
 #[derive(Debug)]
 pub(crate) struct FairScheduler {
     state: Mutex<State>,
@@ -25,19 +25,19 @@ pub(crate) struct FairScheduler {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// Lanes in use; those who have none are not there.
+    /// Number of lanes in use; turns without a lane have no entry.
     used: HashMap<Turn, usize>,
     waiting: Ring<u64, Ring<Turn, VecDeque<oneshot::Sender<Lane>>>>,
 }
 
-/// A lane, until it is dropped.
+/// A lane, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Lane {
     turns: Arc<FairScheduler>,
     turn: Turn,
 }
 
-/// Queues that are served in turn. None of them is empty.
+/// Non-empty queues that are served in turn.
 #[derive(Debug)]
 struct Ring<K, Q> {
     order: VecDeque<K>,
@@ -58,8 +58,8 @@ impl<K: Copy + Eq + Hash, Q: Default> Ring<K, Q> {
         })
     }
 
-    /// Takes of the first queue that `may` be served, which becomes the last one, or goes if `take`
-    /// says that it is empty now.
+    /// Serves the first queue that `may` be served, which then becomes the last one, or is removed
+    /// if `take` reports that it is empty.
     fn next<T>(
         &mut self,
         may: impl Fn(K, &Q) -> bool,
@@ -82,7 +82,7 @@ impl<K: Copy + Eq + Hash, Q: Default> Ring<K, Q> {
 }
 
 impl FairScheduler {
-    /// That many lanes, at least two.
+    /// Creates a scheduler with this number of lanes, at least two.
     pub(crate) fn new(lanes: usize) -> Arc<Self> {
         let state = State { free: lanes.max(2), used: HashMap::new(), waiting: Ring::default() };
         Arc::new(Self { state: Mutex::new(state) })
@@ -92,7 +92,7 @@ impl FairScheduler {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a lane, when it is this one's turn.
+    /// Waits for a lane.
     pub(crate) async fn take(self: &Arc<Self>, turn: Turn) -> Lane {
         if self.lock().take_now(turn) {
             return Lane { turns: Arc::clone(self), turn };
@@ -102,12 +102,12 @@ impl FairScheduler {
         self.hand_out();
         match receiver.await {
             Ok(lane) => lane,
-            // A sender goes only with the future that waits for it.
+            // The sender is dropped only together with the future that waits for it.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Gives free lanes to those whose turn it is.
+    /// Assigns free lanes in turn.
     fn hand_out(self: &Arc<Self>) {
         loop {
             let mut state = self.lock();
@@ -118,14 +118,14 @@ impl FairScheduler {
             state.free -= 1;
             *state.used.entry(turn).or_default() += 1;
             drop(state);
-            // One that has gone in this moment gives its lane back.
+            // A lane for a receiver that has just been dropped is returned.
             drop(waiter.send(Lane { turns: Arc::clone(self), turn }));
         }
     }
 }
 
 impl State {
-    /// Takes a lane for a request that does not wait, if one is free for it.
+    /// Takes a lane without waiting, if one is free for this turn.
     fn take_now(&mut self, turn: Turn) -> bool {
         let may = match self.free {
             0 => false,
@@ -140,7 +140,7 @@ impl State {
         is_free
     }
 
-    /// Whose turn it is, if a lane is free for anyone who waits.
+    /// Returns the next waiting turn, if a lane is free for it.
     fn next(&mut self) -> Option<(Turn, oneshot::Sender<Lane>)> {
         if self.free == 0 {
             return None;

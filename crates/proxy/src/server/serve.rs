@@ -1,4 +1,4 @@
-//! The server: from the first connection to the last.
+//! The server: accepts connections until it is stopped.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ impl Server {
         Self { registry, tls }
     }
 
-    /// Gauges and counters at the moment.
+    /// Returns the current gauges and counters.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.registry.context.gauges.read()
@@ -49,14 +49,13 @@ impl Server {
         self.registry.ranges
     }
 
-    /// Saves the arrays that it holds into its state, those that the state has already included;
-    /// the number of arrays. Arrays whose data have not arrived are left out, which the log and the
-    /// [`Metrics`] say.
+    /// Saves all arrays into the state, including those that it has already; returns their number.
+    /// Arrays whose data have not arrived are left out, which the log and the [`Metrics`] report.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if it has no state; [`ProxyError::State`] if the file cannot
-    /// be written: the old one stays. If an array cannot be read, all others are saved, and its
-    /// error is the result.
+    /// [`ProxyError::Configuration`] if the server has no state; [`ProxyError::State`] if the file
+    /// cannot be written: the old one stays. If an array cannot be read, all others are saved, and
+    /// its error is returned.
     pub async fn save(&self) -> Result<usize, ProxyError> {
         self.save_state().await
     }
@@ -72,27 +71,25 @@ impl Server {
         })
     }
 
-    /// Limits of the server, completed by defaults from its devices.
+    /// Returns the limits of the server, completed by defaults from its devices.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.registry.context.limits
     }
 
-    /// Takes other tokens from now on. Sessions that were opened with one that is not among them
-    /// end.
+    /// Replaces the accepted tokens. Sessions that were opened with another token end.
     pub fn replace_tokens(&self, tokens: Tokens) {
         tracing::info!(?tokens, "other tokens");
         self.registry.access.replace(tokens);
         self.registry.revoke();
     }
 
-    /// Encrypts new connections with another certificate chain and key, and takes clients whose
-    /// certificates these authorities have signed (all in PEM; `None` asks for no certificates).
-    /// Connections that are open stay.
+    /// Replaces the certificate chain, key and client authorities for new connections (all in PEM;
+    /// `None` requires no client certificates). Open connections stay.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for what cannot be used, and for a server of plain
-    /// connections. Nothing changes then.
+    /// [`ProxyError::Configuration`] for invalid input, and for a server of plain connections.
+    /// Nothing changes then.
     pub fn replace_certificates(
         &self,
         certificate: impl AsRef<[u8]>,
@@ -107,13 +104,14 @@ impl Server {
         Ok(())
     }
 
-    /// Gives up the save that is under way, and the one at the stop: for those who are in a hurry.
-    /// The state before stays.
+    /// Abandons the current save and the one at the stop, for a quick exit. The previous state
+    /// stays.
     pub fn abandon_save(&self) {
         self.registry.state.abandon();
     }
 
-    /// Returns the longest time that [`serve`](Self::serve) may go on after its `shutdown` is done.
+    /// Returns the longest time for which [`serve`](Self::serve) may continue after its `shutdown`
+    /// completes.
     #[must_use]
     pub fn stop_limit(&self) -> Duration {
         let limits = &self.registry.context.limits;
@@ -123,8 +121,8 @@ impl Server {
     }
 
     /// Serves the page of its [`Metrics`] at `/metrics`, in the text format of Prometheus, to every
-    /// HTTP/1 client of `listener`, until [`serve`](Self::serve) stops. The page has amounts only,
-    /// and neither identities nor data of clients.
+    /// HTTP/1 client of `listener`, until [`serve`](Self::serve) stops. The page has neither
+    /// identities nor data of clients.
     ///
     /// # Errors
     /// [`ProxyError::System`] if the listener fails.
@@ -136,11 +134,11 @@ impl Server {
         Box::pin(serve_page(Arc::clone(&self.registry), listener))
     }
 
-    /// Opens a session in this process, without a network between.
+    /// Opens a session in this process, without a network.
     ///
     /// # Errors
-    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges have nothing in common,
-    /// RESOURCE_EXHAUSTED if there are too many sessions.
+    /// [`ProxyError::Status`]: INVALID_ARGUMENT if the ranges do not overlap, RESOURCE_EXHAUSTED if
+    /// there are too many sessions.
     pub fn local_session(&self, client: Ranges) -> Result<LocalSession, ProxyError> {
         let agreement = self.registry.ranges.answer(client)?;
         let caller = self.registry.own_caller();
@@ -148,7 +146,7 @@ impl Server {
         Ok(LocalSession::new(Arc::clone(&self.registry), session))
     }
 
-    /// Takes no new sessions, and waits for the open ones to end.
+    /// Accepts no new sessions, and waits for the open ones to end.
     async fn drain(&self, limit: Duration) {
         let sessions = self.registry.context.gauges.read().sessions;
         tracing::info!(sessions, seconds = limit.as_secs_f64(), "no new sessions are taken");
@@ -162,17 +160,17 @@ impl Server {
         Arc::clone(&self.registry) as Arc<dyn LiveArrays>
     }
 
-    /// Serves the clients that connect to `listener`, until `shutdown` is done. From then on no new
-    /// session is opened, and those that are open go on until they are over, for as long as the
-    /// limit `drain-seconds` says. Then it saves the state, if it has one, and lets requests in
-    /// progress finish, for the time that the limits say. A save that fails is tried again a few
-    /// times, and clients are served meanwhile.
+    /// Serves the clients that connect to `listener`, until `shutdown` completes. Then no new
+    /// session is opened, and open ones continue until they end, for at most the limit
+    /// `drain-seconds`. Then it saves the state, if it has one, and lets requests in progress
+    /// finish within the limits. A failed save is retried a few times, and clients are served
+    /// meanwhile.
     ///
-    /// What hangs in a call into the plug-in, or in one of the system, is left behind on a thread
-    /// of the runtime: shut that down with a timeout.
+    /// A call into the plug-in or the system that hangs stays on a thread of the runtime: shut that
+    /// down with a timeout.
     ///
     /// # Errors
-    /// [`ProxyError::System`] if the listener fails or saving took too long; those of
+    /// [`ProxyError::System`] if the listener fails or saving takes too long; the errors of
     /// [`save`](Self::save).
     pub async fn serve(
         &self,

@@ -1,20 +1,20 @@
-//! The limits by their names, and their values as texts.
+//! Names of the limits, and their values as text.
 
 use std::time::Duration;
 
 use super::{FOREVER, Limits};
 use crate::ProxyError;
 
-/// A limit, as it is set.
+/// A reference to a limit, by its type.
 enum Value<'a> {
     Count(&'a mut usize),
     Bytes(&'a mut u64),
     Time(&'a mut Duration),
-    /// A time that may be none at all.
+    /// A time limit that may be zero.
     Wait(&'a mut Duration),
 }
 
-/// The name of a limit, what it limits, and where it is.
+/// The name of a limit, its description, and an accessor.
 type Entry = (&'static str, &'static str, fn(&mut Limits) -> Value<'_>);
 
 /// All limits, by their names.
@@ -107,13 +107,13 @@ const ENTRIES: &[Entry] = &[
 ];
 
 impl Limits {
-    /// Sets the limit of that name: a number; bytes also with K, M, G or T (powers of 1024) behind
-    /// it; seconds also with a fraction; or `unlimited`. A peer's share of host buffers or pinned
-    /// memory is at most half of the whole that is set; one that is set afterwards is what it is
-    /// set to.
+    /// Sets the limit of this name: a number; bytes also with the suffix K, M, G or T (powers of
+    /// 1024); seconds also with a fraction; or `unlimited`. Setting a total reduces a peer's share
+    /// of host buffers or pinned memory to at most half of it; a share set afterwards is kept as it
+    /// is.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for an unknown name, or a value that is none.
+    /// [`ProxyError::Configuration`] for an unknown name or an invalid value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ProxyError> {
         let entry = ENTRIES.iter().find(|(known, ..)| *known == name);
         let Some((_, _, of)) = entry else {
@@ -152,7 +152,7 @@ impl Limits {
                     .ok_or_else(|| wrong("a number of seconds from 0 on, or `unlimited`"))?;
             }
         }
-        // A peer's share is of the whole that there is now.
+        // Adjust a peer's share to the new total.
         match name {
             "host-bytes" => {
                 self.peer_host_bytes = self.peer_host_bytes.min(self.total_host_bytes / 2);
@@ -165,8 +165,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Returns all limits: their names, their values as [`set`](Self::set) takes them, and what
-    /// they limit.
+    /// Returns all limits: their names, their values in the form of [`set`](Self::set), and their
+    /// descriptions.
     #[must_use]
     pub fn entries(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut limits = self.clone();
@@ -185,8 +185,8 @@ impl Limits {
         entries.collect()
     }
 
-    /// Returns the name and the number of each limit: things, bytes, or seconds; `None` where there
-    /// is none.
+    /// Returns the name and the value of each limit in items, bytes or seconds; `None` for no
+    /// limit.
     pub(crate) fn numbers(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut limits = self.clone();
         let numbers = ENTRIES.iter().map(|(name, _, of)| {
@@ -208,7 +208,7 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     Some(seconds.min(FOREVER))
 }
 
-/// The powers of 1024 and their letters.
+/// Powers of 1024 and their suffixes.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
 fn parse_bytes(text: &str) -> Option<u64> {

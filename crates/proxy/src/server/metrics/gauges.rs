@@ -10,35 +10,35 @@ use std::{
 
 use super::series::RequestSeries;
 
-/// Resources that a server holds. All gauges return to zero when the last session is over.
+/// Resources that a server holds. All gauges return to zero when the last session ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Sessions that are open.
+    /// Open sessions.
     pub sessions: u64,
-    /// Sessions that were opened since the start.
+    /// Sessions opened since the start.
     pub sessions_opened: u64,
     /// Array handles of all sessions, failed and deleted ones included.
     pub arrays: u64,
     /// Shards in the memory of devices or in pinned memory of the host.
     pub shards: u64,
-    /// Bytes of these.
+    /// Bytes of these shards.
     pub shard_bytes: u64,
-    /// Programs that are loaded.
+    /// Loaded programs.
     pub programs: u64,
-    /// Programs that were compiled since the start.
+    /// Programs compiled since the start.
     pub programs_compiled: u64,
-    /// Executions in progress: what a plug-in has begun and not ended.
+    /// Executions in progress: begun by a plug-in and not ended.
     pub executions: u64,
-    /// Executions that were begun since the start.
+    /// Executions begun since the start.
     pub executions_begun: u64,
     /// Host buffers of all sessions that have arrived or are arriving.
     pub host_buffers: u64,
-    /// Bytes of these, as announced.
+    /// Bytes of these buffers, as announced.
     pub host_buffer_bytes: u64,
-    /// Bytes of host buffers that clients have sent since the start.
+    /// Bytes of host buffers received from clients since the start.
     pub received_bytes: u64,
-    /// Bytes of host buffers that were sent to clients since the start.
+    /// Bytes of host buffers sent to clients since the start.
     pub sent_bytes: u64,
     /// Requests and transfers in progress.
     pub tasks: u64,
@@ -46,28 +46,29 @@ pub struct Metrics {
     pub requests: u64,
     /// Requests answered with an error since the start.
     pub failed_requests: u64,
-    /// Connections whose clients have shown who they are.
+    /// Connections whose clients have identified themselves.
     pub connections: u64,
-    /// Connections that were accepted since the start.
+    /// Connections accepted since the start.
     pub connections_accepted: u64,
-    /// Connections that ended before their clients had identified themselves, or for which there
-    /// was no room.
+    /// Connections that ended before their clients had identified themselves, or that exceeded a
+    /// limit.
     pub connections_refused: u64,
-    /// Calls without the right token since the start.
+    /// Calls without a valid token since the start.
     pub unauthenticated: u64,
-    /// Arrays in the state, as it was last saved by this server.
+    /// Arrays in the state, as last saved by this server.
     pub saved_arrays: u64,
-    /// Arrays that the last save left out: their data had not arrived, or they could not be made.
+    /// Arrays that the last save left out: their data had not arrived, or they could not be
+    /// created.
     pub left_out_arrays: u64,
-    /// Saves of the state that were done since the start.
+    /// Successful saves of the state since the start.
     pub saves: u64,
-    /// Saves of the state that failed since the start.
+    /// Failed saves of the state since the start.
     pub failed_saves: u64,
-    /// When the state was last saved, in seconds since 1970; 0 where it was not.
+    /// Time of the last save of the state in seconds since 1970; 0 if there was none.
     pub last_save: u64,
 }
 
-/// Gauges and counters as they are updated.
+/// Gauges and counters that are updated by the server.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) sessions: AtomicU64,
@@ -98,7 +99,7 @@ pub(crate) struct Gauges {
     pub(crate) by_kind: RequestSeries,
 }
 
-/// A part of a gauge's value; it is taken off again on drop.
+/// A contribution to a gauge, which is subtracted on drop.
 #[derive(Debug)]
 pub(crate) struct Counted {
     gauges: Arc<Gauges>,

@@ -1,8 +1,8 @@
 //! Metrics of a server, and their page.
 //!
-//! `gauges` has the resources that it holds and its events since its start; `series` are the
-//! requests of each kind; `page` writes both for Prometheus. This part must never know a session, a
-//! request or a connection: other parts report their counts here.
+//! `gauges` has the resources in use and counts events since the start; `series` has the requests
+//! of each kind; `page` writes both for Prometheus. Does not depend on sessions, requests or
+//! connections, which report their counts here.
 
 mod gauges;
 mod page;

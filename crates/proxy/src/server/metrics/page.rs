@@ -1,7 +1,7 @@
 //! The page of metrics, in the text format of Prometheus (version 0.0.4).
 //!
-//! A label is a name of the program: a kind of request, a code, a limit. Data and identities of
-//! clients are never on the page, so that it stays small and may be read by every operator.
+//! A label is a name known to the program: a kind of request, a code, a limit. Data and identities
+//! of clients never appear, so that the page stays small and may be read by every operator.
 
 use std::fmt::{self, Write as _};
 
@@ -11,7 +11,7 @@ use super::{
     series::BOUNDS,
 };
 
-/// The type of the page.
+/// Content type of the page.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Prefix of the name of each metric.
@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A metric that is a number: its name, what it is, what it says, and where it is.
+/// A metric with one number: its name, kind, help text and accessor.
 type Number = (&'static str, Kind, &'static str, fn(&Metrics) -> u64);
 
 const NUMBERS: &[Number] = &[
@@ -96,7 +96,7 @@ const NUMBERS: &[Number] = &[
     ),
 ];
 
-/// Facts about the server that are no metrics.
+/// Facts about the server that are not metrics.
 pub(crate) struct Server<'a> {
     pub(crate) gauges: &'a Gauges,
     pub(crate) limits: &'a [(&'static str, Option<f64>)],
@@ -105,12 +105,12 @@ pub(crate) struct Server<'a> {
     pub(crate) draining: bool,
 }
 
-/// A page that is being written.
+/// A page under construction.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
-    /// Writes to a text, which never fails.
+    /// Appends a line; writing to a text never fails.
     fn line(&mut self, line: fmt::Arguments<'_>) {
         let _ = self.0.write_fmt(line);
         self.0.push('\n');
@@ -121,7 +121,7 @@ impl Page {
         self.line(format_args!("# TYPE {name} {kind}"));
     }
 
-    /// A metric of one number.
+    /// Writes a metric with one number.
     fn number(&mut self, name: &str, kind: Kind, help: &str, number: impl fmt::Display) {
         self.family(name, kind, help);
         self.line(format_args!("{name} {number}"));
@@ -180,7 +180,7 @@ impl Page {
     }
 }
 
-/// Returns the page of a server.
+/// Writes the page of a server.
 pub(crate) fn page(server: &Server<'_>) -> String {
     let mut page = Page::default();
     let metrics = server.gauges.read();

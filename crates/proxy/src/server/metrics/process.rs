@@ -1,6 +1,6 @@
 //! Metrics of this process from the operating system, under the names that all exporters use.
 
-/// Bytes in memory and open descriptors; `None` where the system does not tell.
+/// Bytes in memory and open descriptors; `None` if the system does not report them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Process {
     pub(super) resident_bytes: Option<u64>,
@@ -11,13 +11,13 @@ pub(super) struct Process {
 impl Process {
     #[cfg(target_os = "linux")]
     pub(super) fn read() -> Self {
-        /// The unit of times there is a hundredth of a second on every machine.
+        /// Times are in hundredths of a second on every machine.
         const TICKS: f64 = 100.0;
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes = kibibytes.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name of the program stands in brackets, and may have brackets and spaces in it.
+        // The program's name is in parentheses, and may contain parentheses and spaces.
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let times: Vec<f64> = fields.skip(11).take(2).flat_map(str::parse).collect();
         Self {

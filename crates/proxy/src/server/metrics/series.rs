@@ -1,4 +1,4 @@
-//! Requests by their kind: how many there were, how they ended, and how long they took.
+//! Requests by kind: their number, results and durations.
 
 use std::{
     collections::BTreeMap,
@@ -8,13 +8,13 @@ use std::{
 
 use serdes::codec::StatusCode;
 
-/// The upper bounds, in seconds, of the classes in which durations are counted. A small request
-/// takes about 0.1 ms, one that moves a large array seconds, one that compiles a program minutes.
+/// Upper bounds of the duration histogram's buckets, in seconds. A small request takes about 0.1
+/// ms, one that moves a large array seconds, a compilation minutes.
 pub(super) const BOUNDS: [f64; 14] =
     [0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0];
 
-/// Requests by their kind. There are no more kinds than the protocol has: they are names of the
-/// program, never text of a client.
+/// Requests by kind. The kinds are names of the protocol, never text of a client, so their number
+/// is limited.
 #[derive(Debug, Default)]
 pub(crate) struct RequestSeries(Mutex<BTreeMap<&'static str, Series>>);
 
@@ -23,7 +23,7 @@ pub(crate) struct RequestSeries(Mutex<BTreeMap<&'static str, Series>>);
 pub(super) struct Series {
     /// Number of requests that ended with each code.
     pub(super) by_code: BTreeMap<StatusCode, u64>,
-    /// Number of requests that took no longer than each bound, and longer than the one before.
+    /// Number of requests in each bucket: at most its bound, and more than the one before.
     pub(super) by_bound: [u64; BOUNDS.len()],
     /// Number of requests.
     pub(super) count: u64,
@@ -46,7 +46,7 @@ impl RequestSeries {
         }
     }
 
-    /// Returns all of them as they are now.
+    /// Returns a copy of all series.
     pub(super) fn read(&self) -> BTreeMap<&'static str, Series> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

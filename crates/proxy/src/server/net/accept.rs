@@ -1,4 +1,4 @@
-//! Accepting connections, with retries while the system cannot give one.
+//! Accepts connections, and retries while the system cannot provide one.
 
 use std::{io, net::SocketAddr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A call of the service: what it comes with, and the forms of its answer.
+//! A call of the service, and the forms of its answer.
 
 use bytes::Bytes;
 use prost::Message;
@@ -14,7 +14,7 @@ use tonic_prost::ProstCodec;
 
 use crate::{bulk::DataMessages, server::peers::Caller, service, status::to_grpc};
 
-/// A call: its metadata, its body, and who makes it.
+/// A call: its metadata, its body and its caller.
 pub(crate) struct Call {
     pub(crate) caller: Caller,
     pub(crate) metadata: MetadataMap,
@@ -24,20 +24,19 @@ pub(crate) struct Call {
 /// Answer to a call.
 pub(crate) type Answered = Result<Response<Body>, Status>;
 
-/// Returns the answer of a call that has one.
+/// Creates an answer of one message.
 pub(crate) fn one<M: Message + Default + Send + 'static>(message: M) -> Response<Body> {
     many(tokio_stream::once(Ok(message)))
 }
 
-/// Returns the answer of a call that has no message, though the call has one: for clients that said
-/// so.
+/// Creates an answer without the call's message, for clients that accept this.
 pub(crate) fn done() -> Response<Body> {
     let mut response = response(Body::empty());
     response.headers_mut().insert(service::GRPC_STATUS, HeaderValue::from_static("0"));
     response
 }
 
-/// Returns the answer of a call that has many.
+/// Creates an answer of many messages.
 pub(crate) fn many<M: Message + Default + Send + 'static>(
     messages: impl Stream<Item = Result<M, Status>> + Send + 'static,
 ) -> Response<Body> {
@@ -47,14 +46,14 @@ pub(crate) fn many<M: Message + Default + Send + 'static>(
     response(Body::new(body))
 }
 
-/// Returns the answer of a call that has many with one field of data each, which is not copied.
+/// Creates an answer of many messages with one data field each, which is not copied.
 pub(crate) fn data(
     parts: impl Stream<Item = Result<Bytes, Status>> + Send + 'static,
 ) -> Response<Body> {
     response(DataMessages::answer(parts))
 }
 
-/// Returns the answer of a call whose body has its status at its end.
+/// Creates an answer whose body ends with the status.
 pub(crate) fn streamed(body: Body) -> Response<Body> {
     response(body)
 }
@@ -65,7 +64,7 @@ fn response(body: Body) -> Response<Body> {
     response
 }
 
-/// Returns the message of a metadata entry.
+/// Decodes the message in a metadata entry.
 pub(crate) fn metadata<M: Message + Default>(
     metadata: &MetadataMap,
     key: &'static str,

@@ -1,4 +1,4 @@
-//! The calls of the services: who may, how many at a time, and what they are answered.
+//! Dispatches the calls of the services after checking access and limits.
 
 use std::{
     pin::Pin,
@@ -37,7 +37,7 @@ use crate::{
     status::{status, to_grpc},
 };
 
-/// Returns the answer to a call of a connection. Never fails: what is wrong is in the answer.
+/// Answers a call of a connection. Never fails: errors are part of the answer.
 pub(crate) async fn answer(
     registry: Arc<Registry>,
     connection: Arc<Connection>,
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Lets a call in.
+/// Admits a call.
 ///
 /// # Errors
 /// UNAUTHENTICATED; RESOURCE_EXHAUSTED for too many calls.
@@ -99,8 +99,8 @@ fn admit(
     Ok((Caller { identity, peer, sessions, token_to_come: shown == Shown::Later }, held))
 }
 
-/// Each call has a place of its own on the heap: in one place, which would be as large as the
-/// largest of them needs, every one would be copied from hand to hand until its task has it.
+/// Dispatches a call to a boxed future. A single future would be as large as its largest variant,
+/// and each call would be moved several times until its task has it.
 async fn dispatch(registry: Arc<Registry>, path: &str, call: Call) -> Answered {
     match path {
         service::GET_VERSION => Box::pin(get_version(registry, call)).await,
@@ -135,7 +135,7 @@ async fn get_version(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(answered)
 }
 
-/// An answer on its way, which counts as a call in progress until it is there or given up.
+/// A pending answer, which counts as a call in progress until it is sent or abandoned.
 struct Held {
     body: Body,
     _held: Permit,

@@ -1,4 +1,4 @@
-//! A connection that has shown who it is: its calls, and since when it has had none.
+//! An identified connection: its calls, and its idle time.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -13,10 +13,10 @@ use crate::server::{
     peers::Identity,
 };
 
-/// Calls without the right token, after which a connection ends.
+/// Maximum number of calls without a valid token, after which a connection is closed.
 const MOST_REFUSALS: u32 = 8;
 
-/// A connection that has shown who it is and that it speaks HTTP/2.
+/// A connection whose client has identified itself and uses HTTP/2.
 pub(crate) struct Connection {
     pub(crate) identity: Identity,
     /// Sessions of this connection.
@@ -24,11 +24,11 @@ pub(crate) struct Connection {
     pub(crate) peer: Arc<Peer>,
     /// Calls in progress.
     calls: AtomicUsize,
-    /// Calls without the right token.
+    /// Number of calls without a valid token.
     refused: AtomicU32,
-    /// Since when there is no call; the first one is waited for less long.
+    /// Start of the idle time; the first call has a shorter limit.
     idle: Mutex<Idle>,
-    /// Told when it is to end.
+    /// Notified when the connection is to end.
     pub(crate) end: Notify,
 }
 
@@ -74,7 +74,7 @@ impl Connection {
         Busy { connection: Arc::clone(self), renews }
     }
 
-    /// Counts a call without the right token; a client that guesses is not listened to for long.
+    /// Counts a call without a valid token; a guessing client is soon disconnected.
     pub(crate) fn refuse(&self) {
         if self.refused.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_REFUSALS {
             self.end.notify_one();
@@ -85,13 +85,13 @@ impl Connection {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when there has been no call; `None` while there is one.
+    /// Returns the start of the idle time; `None` during a call.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let idle = *self.idle();
         (self.calls.load(Ordering::Relaxed) == 0).then_some(idle.since)
     }
 
-    /// When it is to end if no call comes.
+    /// Returns the time at which the connection ends if no call comes.
     pub(crate) fn ends(&self, limits: &Limits) -> Instant {
         let idle = *self.idle();
         if self.calls.load(Ordering::Relaxed) > 0 {

@@ -1,4 +1,4 @@
-//! Connections: how many there may be, who they are from, and when they end.
+//! Connections: their limits, their clients' identities, and their end.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,19 +32,19 @@ use crate::{
     },
 };
 
-/// Bytes of a stream that may be on the way unread.
+/// Maximum number of unread bytes in flight of a stream.
 const STREAM_WINDOW: u32 = 512 << 10;
-/// Calls at a time on a connection. Those of a client wait there for their turn beyond that.
+/// Maximum number of concurrent calls of a connection. The client queues further ones.
 const STREAMS: u32 = 128;
-/// Unread bytes in flight of a connection: a store that is not read yet fills its stream's window,
-/// and must leave room for the others.
+/// Maximum number of unread bytes in flight of a connection: an unread store fills its stream's
+/// window, and must leave room for other streams.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
-/// Bytes of a frame: with the 16 KiB that HTTP/2 begins with, what arrives has to be put together.
+/// Maximum frame size in bytes: with HTTP/2's default of 16 KiB, arriving data must be reassembled.
 const FRAME_BYTES: u32 = 256 << 10;
-/// Initialisation data comes in the headers of the session: the usual 16 KiB refuse what real
+/// Initialization data comes in the headers of the session: the usual 16 KiB refuse data that real
 /// clients may send.
 const HEADER_LIST_BYTES: u32 = 256 << 10;
-/// Connections whose clients have not said yet that they speak HTTP/2.
+/// Maximum number of connections whose clients have not yet sent the HTTP/2 preface.
 const MOST_PENDING: usize = 256;
 /// First bytes of every HTTP/2 connection.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -70,7 +70,7 @@ impl Connections {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes connections until the server stops; done when all have ended then.
+    /// Accepts connections until the server stops; returns when all have ended.
     ///
     /// # Errors
     /// [`ProxyError::System`] if the listener fails for good.
@@ -79,7 +79,7 @@ impl Connections {
         let mut tasks = JoinSet::new();
         let mut accepting = Accepting::new(listener);
         loop {
-            // Where there is no room for one more, one who has said nothing goes.
+            // If there are too many, a connection that has sent nothing is closed.
             let accepted = tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => break,
                 Some(_) = tasks.join_next() => continue,
@@ -99,7 +99,7 @@ impl Connections {
         Ok(())
     }
 
-    /// A connection from its first byte to its last.
+    /// Handles a connection from its first byte to its last.
     async fn connection(
         self: Arc<Self>,
         stream: TcpStream,
@@ -130,13 +130,13 @@ impl Connections {
         }
     }
 
-    /// Shakes hands. `None` for a client that is not let in.
+    /// Performs the handshakes. Returns `None` for a client that is not admitted.
     async fn greet(
         &self,
         stream: TcpStream,
         address: IpAddr,
     ) -> Option<(AfterPreface, Arc<Connection>, Permit)> {
-        // Small answers must not wait for more of them.
+        // Send small answers at once.
         stream.set_nodelay(true).ok()?;
         let mut identity = Identity::at(address);
         let mut transport = match self.tls.now() {
@@ -180,13 +180,13 @@ impl Connections {
         Some((AfterPreface { preface: PREFACE, transport }, connection, held))
     }
 
-    /// Room for one more connection of a peer. Where there is none, one of its own that does
-    /// nothing goes.
+    /// Reserves a connection of a peer. If there is none left, one of its own idle connections is
+    /// closed.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none.
+    /// RESOURCE_EXHAUSTED if no connection can be reserved.
     async fn room(&self, peer: &Arc<Peer>) -> Result<Permit, Status> {
-        /// Most times that an idle connection is asked to close for a new one.
+        /// Maximum number of attempts to close an idle connection for a new one.
         const TRIES: usize = 20;
         let levels = vec![
             peer.budgets.connections.clone(),
@@ -204,8 +204,7 @@ impl Connections {
         room
     }
 
-    /// Ends the connection of a peer that has been idle for longest; false if all have something to
-    /// do.
+    /// Closes the peer's connection that has been idle for longest; returns false if none is idle.
     fn end_idle(&self, peer: &Peer) -> bool {
         let open = self.open();
         let own = open.get(&peer.number).into_iter().flatten().filter_map(Weak::upgrade);
@@ -214,7 +213,8 @@ impl Connections {
         oldest.inspect(|(_, connection)| connection.end.notify_one()).is_some()
     }
 
-    /// Serves a connection until its client goes, it is idle for too long, or the server stops.
+    /// Serves a connection until its client disconnects, it is idle for too long, or the server
+    /// stops.
     async fn run(&self, io: AfterPreface, connection: Arc<Connection>) {
         let limits = &self.registry.context.limits;
         let mut stop = self.registry.context.stop.subscribe();
@@ -249,8 +249,8 @@ impl Connections {
             }
             () = end.as_mut() => serving.as_mut().graceful_shutdown(),
         }
-        // What is in progress goes on; a client that does not answer that it has understood is not
-        // waited for.
+        // Calls in progress continue; a client that does not acknowledge the shutdown is not waited
+        // for.
         loop {
             let wait = tokio::time::sleep(limits.handshake_timeout);
             tokio::select! {
@@ -280,7 +280,7 @@ impl Connections {
     }
 }
 
-/// Connections that have said nothing yet, by address, the oldest first.
+/// Connections that have sent nothing yet, by address, oldest first.
 #[derive(Default)]
 struct Pending {
     next: u64,
@@ -289,8 +289,8 @@ struct Pending {
 }
 
 impl Pending {
-    /// Returns one more; where there are too many, the oldest of the address with the most of them
-    /// goes. Its receiver is done then.
+    /// Adds a connection; if there are too many, closes the oldest of the address with the most of
+    /// them, whose receiver then completes.
     fn add(&mut self, address: IpAddr) -> (u64, oneshot::Receiver<Infallible>) {
         let number = self.next;
         self.next += 1;

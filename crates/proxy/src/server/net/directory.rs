@@ -2,8 +2,8 @@
 //!
 //! The contents of the directory are not trusted: a file may be a link to one that only the server
 //! may read, a pipe without a writer, or of another user. Anything but a plain file of a client of
-//! this directory is treated as missing, and the answer says nothing else about it. This part must
-//! never know whose the handle is.
+//! this directory is treated as missing, and the answer reveals nothing else about it. Does not
+//! depend on the owner of a handle.
 
 use std::{
     fs::{self, File, Metadata},
@@ -15,14 +15,14 @@ use serdes::codec::Status;
 
 use crate::{server::arrays::zeroed, status::status};
 
-/// Takes the host buffer of a handle out of the directory: `size` bytes.
+/// Reads and removes the host buffer of a handle, which has `size` bytes, from the directory.
 ///
 /// # Errors
-/// NOT_FOUND if there is no file of that size that may be read; RESOURCE_EXHAUSTED.
+/// NOT_FOUND if there is no readable file of this size; RESOURCE_EXHAUSTED.
 pub(crate) fn take_file(directory: &Path, handle: u64, size: u64) -> Result<Vec<u8>, Status> {
     let path = directory.join(format!("lt_{handle}"));
     let refuse = |why: String| {
-        // For the operator; a client might ask for what is none of its business.
+        // Only the operator sees the reason; a client might probe files of others.
         tracing::warn!(path = %path.display(), why, "a file of the transfer directory was not read");
         status!(
             NotFound,
@@ -41,7 +41,7 @@ pub(crate) fn take_file(directory: &Path, handle: u64, size: u64) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Opens the file without following a link, and without waiting for the writer of a pipe.
+/// Opens the file without following a link, and without blocking on a pipe.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -57,21 +57,21 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Checks that an open file is one that a client of the directory has left there.
+/// Checks that an open file was left by a client of the directory.
 #[cfg(unix)]
 fn check(file: &Metadata, directory: &Path) -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt as _;
     if !file.is_file() {
         return Err("it is no regular file");
     }
-    // Another name of a file that was never meant to be here.
+    // A hard link to a file that was not meant for the directory.
     if file.nlink() != 1 {
         return Err("it has another name elsewhere, or none any more");
     }
     let directory = fs::metadata(directory).map_err(|_| "its directory cannot be looked at")?;
     let server = rustix::process::geteuid();
-    // The owner of the directory of a server that may read everything could move a file of the
-    // server's into it.
+    // If the server may read everything, the directory's owner could move one of the server's files
+    // into it.
     let of_server = file.uid() == server.as_raw() && !server.is_root();
     if file.uid() != directory.uid() && !of_server {
         return Err("it belongs neither to the directory's owner nor to the server's user");

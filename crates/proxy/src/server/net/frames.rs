@@ -1,5 +1,5 @@
-//! The messages of a call's body. Memory is taken as they arrive: the length before a message is
-//! only what its sender says.
+//! The messages of a call's body. Memory is allocated as bytes arrive: the announced length of a
+//! message is not trusted.
 
 use std::{marker::PhantomData, time::Duration};
 
@@ -21,21 +21,21 @@ use crate::{
 /// Limits on the size of a message and on its times.
 #[derive(Clone)]
 pub(crate) struct Terms {
-    /// Quota that room for received bytes is taken from; `None` for calls of few bytes.
+    /// Quota for the memory of received bytes; `None` for calls with few bytes.
     pub(crate) quota: Option<Quota>,
-    /// Bytes of a message that need no room of the quota: those that a call may have in any case.
+    /// Bytes of a message that do not count for the quota: every call may have them.
     pub(crate) free: usize,
     /// Longest pause within a message.
     pub(crate) idle: Duration,
-    /// Longest wait for room.
+    /// Longest wait for the quota.
     pub(crate) room: Duration,
 }
 
 impl Terms {
-    /// Limits of messages that count for `quota`.
+    /// Creates the limits of messages that count for `quota`.
     pub(crate) fn of(quota: &Quota, limits: &Limits) -> Self {
-        /// Bytes that a message may have without room for it: there would be a deadlock if a small
-        /// request had to wait for the room that it gives back.
+        /// Bytes of a message that do not count for the quota: otherwise a small request could
+        /// deadlock while it waits for memory that it would free.
         const FREE: usize = 64 << 10;
         Self {
             quota: Some(quota.clone()),
@@ -46,7 +46,7 @@ impl Terms {
     }
 }
 
-/// A message and the room that its bytes take.
+/// A message with the permit for its bytes.
 #[derive(Debug)]
 pub(crate) struct Received<M> {
     pub(crate) message: M,
@@ -65,7 +65,7 @@ impl<M: Message + Default> Messages<M> {
         Self { bytes: BodyBytes::new(body), terms, message: PhantomData }
     }
 
-    /// Waits for the first byte of a message; false at the end.
+    /// Waits for the first byte of a message; returns false at the end.
     ///
     /// # Errors
     /// The error that the transport reports.
@@ -73,13 +73,13 @@ impl<M: Message + Default> Messages<M> {
         self.bytes.wait().await
     }
 
-    /// Returns the next message, of at most as many bytes as `most` says when it has seen those
-    /// that are there; `None` at the end. There is no time limit until it [begins](Self::begin).
+    /// Returns the next message; `None` at the end. `most` computes its maximum size from the bytes
+    /// that have arrived. There is no time limit until the message [begins](Self::begin).
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED for a message that is too long, or for which there is no room;
-    /// DEADLINE_EXCEEDED for one that stands still; INVALID_ARGUMENT for bytes that are no message;
-    /// UNIMPLEMENTED for a compressed one; what the transport says.
+    /// RESOURCE_EXHAUSTED for a message that is too long or exceeds the quota; DEADLINE_EXCEEDED
+    /// for one that stalls; INVALID_ARGUMENT for invalid bytes; UNIMPLEMENTED for a compressed one;
+    /// errors of the transport.
     #[expect(clippy::indexing_slicing, reason = "so much is there, the line before says")]
     pub(crate) async fn next(
         &mut self,
@@ -92,7 +92,7 @@ impl<M: Message + Default> Messages<M> {
         let mut assembling = Assembling { length, bytes: Vec::new(), room: None };
         let whole = loop {
             if assembling.bytes.is_empty() && self.bytes.rest.len() >= length {
-                // All of it came at once, and is not copied.
+                // The message arrived complete, and is not copied.
                 assembling.check(&self.bytes.rest[..length], &most)?;
                 break self.bytes.rest.split_to(length);
             }
@@ -108,7 +108,7 @@ impl<M: Message + Default> Messages<M> {
         Ok(Some(Received { message, room: assembling.room }))
     }
 
-    /// Returns the length of the next message.
+    /// Reads the length of the next message.
     async fn header(&mut self) -> Result<usize, Status> {
         let mut header = [0; HEADER];
         let mut filled = 0;
@@ -139,7 +139,7 @@ impl<M: Message + Default> Messages<M> {
         Ok(u32::from_be_bytes(length) as usize)
     }
 
-    /// More of a message that has begun.
+    /// Waits for more bytes of a started message.
     async fn arriving(&mut self) -> Result<(), Status> {
         let idle = self.terms.idle;
         let more = within(idle, "the rest of a message", self.bytes.wait()).await?;
@@ -148,8 +148,8 @@ impl<M: Message + Default> Messages<M> {
 }
 
 impl<M: DataMessage> Messages<M> {
-    /// Returns the data of the next message, which has no other field as a rule: as
-    /// [`next`](Self::next), but what comes in long pieces stays in them, and is not copied.
+    /// Returns the data of the next message, which usually has no other field: like
+    /// [`next`](Self::next), but long pieces are returned without copying.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -175,7 +175,7 @@ impl<M: DataMessage> Messages<M> {
         }
         let message = match without_head(&mut pieces, length) {
             true => pieces,
-            // One of a newer build, with other fields.
+            // A message of a newer build, with other fields.
             false => {
                 let message = M::decode(Bytes::from(pieces.concat())).map_err(no_message)?;
                 vec![message.into_data()]
@@ -185,22 +185,21 @@ impl<M: DataMessage> Messages<M> {
     }
 }
 
-/// The bytes of a message in the pieces in which they came.
+/// The bytes of a message, in the pieces in which they arrived.
 #[derive(Default)]
 struct Gathering {
     pieces: Vec<Bytes>,
-    /// Short pieces are put together: each would keep the memory alive that it was received in, and
-    /// cost a call of its own wherever it goes.
+    /// Short pieces, joined: each would keep its receive buffer alive and cost a call of its own.
     tail: Vec<u8>,
     bytes: usize,
-    /// Bytes that room has been taken for.
+    /// Bytes that the permit covers.
     paid: usize,
     room: Option<Permit>,
 }
 
 impl Gathering {
-    /// Bytes of a piece that is kept as it came. Room is taken for no fewer at a time, however
-    /// short the pieces are.
+    /// Minimum size in bytes of a piece that is kept as it arrived; also the minimum step of a
+    /// permit.
     const LONG: usize = 64 << 10;
 
     async fn push(&mut self, piece: Bytes, length: usize, terms: &Terms) -> Result<(), Status> {
@@ -237,8 +236,8 @@ impl Gathering {
     }
 }
 
-/// Takes what stands before the data off a message of `length` bytes; false, if it has something
-/// else than data, and is left as it is.
+/// Removes the bytes before the data of a message of `length` bytes; returns false, and changes
+/// nothing, if it has other fields than data.
 fn without_head(pieces: &mut Vec<Bytes>, length: usize) -> bool {
     if length == 0 {
         return true;
@@ -255,7 +254,7 @@ fn without_head(pieces: &mut Vec<Bytes>, length: usize) -> bool {
         if byte < 0x80 {
             break;
         }
-        // No message is so long.
+        // Longer heads do not occur.
         if head > 5 {
             return false;
         }
@@ -291,7 +290,7 @@ fn no_message(error: prost::DecodeError) -> Status {
     status!(InvalidArgument, "the bytes of a message are none that this call has: {error}")
 }
 
-/// A message of which not all bytes are there.
+/// A message of which some bytes are missing.
 struct Assembling {
     length: usize,
     bytes: Vec<u8>,
@@ -299,7 +298,7 @@ struct Assembling {
 }
 
 impl Assembling {
-    /// Bytes that are made room for at first.
+    /// Initial capacity in bytes.
     const FIRST: usize = 64 << 10;
 
     /// # Errors
@@ -313,8 +312,8 @@ impl Assembling {
         check(self.length, limit, most)
     }
 
-    /// Adds bytes. The room for them grows fourfold at a time, however long the message is to
-    /// become.
+    /// Appends bytes. The capacity grows fourfold at a time, however long the message is announced
+    /// to be.
     async fn push(
         &mut self,
         piece: &[u8],
@@ -342,12 +341,12 @@ impl Assembling {
     }
 }
 
-/// Returns the one message of a call that has one.
+/// Returns the only message of a call.
 ///
 /// # Errors
-/// As [`Messages::next`]; INVALID_ARGUMENT if there is none.
+/// As [`Messages::next`]; INVALID_ARGUMENT if there is no message.
 pub(crate) async fn only<M: Message + Default>(body: Body, idle: Duration) -> Result<M, Status> {
-    /// More than any of these calls needs.
+    /// More bytes than any of these calls needs.
     const MOST: u64 = 64 << 10;
     let terms = Terms { quota: None, free: usize::MAX, idle, room: idle };
     let mut messages = Messages::new(body, terms);

@@ -1,9 +1,9 @@
 //! The health service of gRPC (`grpc.health.v1.Health`), on the listener of the proxy.
 //!
-//! All clients that reach the listener may ask, with a token or without: load balancers and the
-//! like cannot send one, and the answer says only if new sessions are taken. Where clients need a
-//! certificate, that is required as for every connection. So that untrusted clients gain nothing by
-//! it, these calls have limits of their own, and do not keep a connection from being idle.
+//! All clients that reach the listener may ask, with or without a token: load balancers cannot send
+//! one, and the answer says only if new sessions are accepted. Client certificates are required as
+//! for every connection. So that untrusted clients cannot abuse them, these calls have separate
+//! limits, and do not keep a connection from being idle.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn is_health(path: &str) -> bool {
     matches!(path, service::HEALTH_CHECK | service::HEALTH_WATCH)
 }
 
-/// Room for such a call.
+/// Reserves such a call.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED.
@@ -40,7 +40,7 @@ pub(crate) fn room(registry: &Registry, peer: &Arc<Peer>) -> Result<Permit, Stat
     Quota::new(levels, Some(Arc::clone(peer))).take_now(1)
 }
 
-/// Returns the answer to one of these calls.
+/// Answers one of these calls.
 pub(crate) async fn answer(registry: Arc<Registry>, path: &str, body: Body) -> Answered {
     let limit = registry.context.limits.handshake_timeout;
     let request: CheckRequest = only(body, limit).await?;
@@ -65,7 +65,7 @@ fn health(registry: &Registry) -> Health {
     if is_over { Health::NotServing } else { Health::Serving }
 }
 
-/// Says how the server is, and again each time that changes, until it stops.
+/// Sends the server's health, and again on each change, until it stops.
 fn watch(registry: &Arc<Registry>, known: bool) -> tonic::codegen::http::Response<Body> {
     let (sender, receiver) = mpsc::channel(1);
     let registry = Arc::clone(registry);
@@ -90,7 +90,7 @@ fn watch(registry: &Arc<Registry>, known: bool) -> tonic::codegen::http::Respons
             }
         }
         let over = Err(status!(Unavailable, "the server is stopping"));
-        // Who does not take it is not waited for.
+        // Do not wait for a client that does not read it.
         let _ = sender.try_send(over);
     });
     many(ReceiverStream::new(receiver))

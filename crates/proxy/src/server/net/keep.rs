@@ -1,4 +1,4 @@
-//! The call by which our own client has arrays of its session kept in the state.
+//! The call with which our own client stores arrays of its session in the state.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -21,7 +21,7 @@ use crate::{
     status::status,
 };
 
-/// Answers the call: the arrays of the request take the place of those below its name.
+/// Answers the call: the arrays of the request replace those below its name.
 pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     let Call { caller, metadata: given, body } = call;
     let key = service::STORE_METADATA;
@@ -46,7 +46,7 @@ pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     let entries = entries.await?;
     let turn = session.state.turn_to_replace().await;
     let kept = tokio::task::spawn_blocking(move || {
-        // Until it is over, also where the client has stopped waiting.
+        // Held until the call is over, even if the client has stopped waiting.
         let (_turn, _room) = (turn, (received.room, entries));
         replace(&session, request, previous)
     });
@@ -54,20 +54,20 @@ pub(crate) async fn keep(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(one(KeepResponse {}))
 }
 
-/// Room that the entries of a request take while it waits for its turn, beyond that of its bytes:
-/// an entry may have two of them.
+/// Returns the memory that the entries of a request take while it waits for its turn, beyond its
+/// bytes: an entry may be as short as two bytes.
 const fn room_of(request: &KeepRequest) -> u64 {
-    /// Bytes of an entry, and of the memory for its name.
+    /// Bytes of an entry, including the allocation for its name.
     const ENTRY: u64 = 64;
-    /// Bytes that need no room, so that small requests do not wait for large ones.
+    /// Bytes that need no permit, so that small requests do not wait for large ones.
     const FREE: u64 = 64 << 10;
     (request.arrays.len() as u64 * ENTRY).saturating_sub(FREE)
 }
 
-/// Returns the owner of what the client had kept by another token of this server.
+/// Returns the owner of arrays that the client stored with another token of this server.
 ///
 /// # Errors
-/// UNAUTHENTICATED for a token that is none of this server's.
+/// UNAUTHENTICATED if the server does not have the token.
 fn previous_owner(
     registry: &Registry,
     session: &Session,
@@ -87,13 +87,13 @@ fn previous_owner(
     Ok(identity.owner().map(Owner::Known))
 }
 
-/// Has the state keep the arrays of the request.
+/// Stores the arrays of the request in the state.
 ///
 /// # Errors
 /// The error of a handle without an array, and of
 /// [`State::replace`](crate::server::state::State::replace).
 fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> Result<(), Status> {
-    // The arrays are the session's until the state has them.
+    // The arrays belong to the session until the state has them.
     let table = session.table();
     let arrays = request.arrays.into_iter();
     let arrays = arrays.map(|one| Ok((one.handle, one.name, table.array(one.handle)?)));
@@ -101,7 +101,7 @@ fn replace(session: &Session, request: KeepRequest, previous: Option<Owner>) -> 
     let reserve = |name: &str, header, bytes| session.quotas.kept_name(name, header, bytes);
     let replacing = Replacing { below: request.name, arrays, previous, reserve: &reserve };
     session.state.replace(&session.names, replacing)?;
-    // They have other names now, and need none of the session.
+    // The arrays have other names now, which do not count for the session.
     session.shrink_names(&table);
     Ok(())
 }

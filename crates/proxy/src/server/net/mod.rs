@@ -1,6 +1,6 @@
 //! The server on the network: connections, calls, and the messages of their bodies.
 //!
-//! This part must never know what a request does.
+//! Does not depend on what a request does.
 
 mod accept;
 mod call;

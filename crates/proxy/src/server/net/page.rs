@@ -1,8 +1,8 @@
-//! The page of metrics over HTTP/1: on a listener of its own, which never serves anything else.
+//! The page of metrics over HTTP/1, on a listener of its own that serves nothing else.
 //!
-//! All clients that reach that listener may read the page: nothing on it says who a client is or
-//! what it sends. Each connection has one request and a few seconds; of too many, the oldest is
-//! closed, so that idle connections keep no client out.
+//! All clients that reach that listener may read the page: it has no client's identity or data.
+//! Each connection has one request and a few seconds; if there are too many, the oldest is closed,
+//! so that idle connections keep no client out.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -27,11 +27,11 @@ use crate::{
     },
 };
 
-/// Connections at a time.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 64;
 /// Longest life of a connection, from its first byte to its last.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Bytes of the head of a request.
+/// Maximum size of a request's head in bytes.
 const HEAD_BYTES: usize = 16 << 10;
 
 /// Answers requests for the page until the server stops.
@@ -106,9 +106,9 @@ fn answer<B>(registry: &Registry, request: &Request<B>) -> Response<Body> {
     response
 }
 
-/// Returns a text as a body of which all is there.
+/// Returns a text as a complete body.
 fn http_body_of(text: String) -> impl http_body::Body<Data = Bytes, Error = Infallible> {
-    /// The text until it has been given on.
+    /// The text until it is taken.
     struct Text(Option<Bytes>);
 
     impl http_body::Body for Text {

@@ -1,4 +1,4 @@
-//! The answer to a connection for which there is no room: its first call gets the reason.
+//! Answers a connection that exceeds a limit: its first call gets the reason.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -11,9 +11,9 @@ use tonic::body::Body;
 use super::transport::AfterPreface;
 use crate::status::to_grpc;
 
-/// Longest wait for the first call, and for the client to take its answer.
+/// Longest wait for the first call, and for the client to read its answer.
 const LONGEST: Duration = Duration::from_secs(1);
-/// Bytes of headers that are read: those of a session bring initialisation data.
+/// Maximum size of headers in bytes: those of a session carry initialization data.
 const HEADER_LIST_BYTES: u32 = 64 << 10;
 
 /// Answers the first call of a connection with `status`, and ends it.

@@ -1,6 +1,6 @@
-//! The stream of a session's small arrays, as our own client opens it: a request with the bytes of
-//! its host buffer is a message, and so is its answer. Requests do what they do on the session's
-//! stream.
+//! The stream of a session's small arrays, opened by our own client: each message is a request with
+//! the bytes of its host buffer, and each answer is a message as well. Requests have the same
+//! effects as on the session's stream.
 
 use std::{
     future::poll_fn,
@@ -34,7 +34,7 @@ use crate::{
     status::{status, to_proto},
 };
 
-/// Answers, each with the buffer whose bytes it has.
+/// Answers, each with the buffer whose bytes it carries.
 type Answers = Outbox<Arc<HostBuffer>>;
 
 pub(crate) fn small_transfers(registry: &Registry, call: Call) -> Answered {
@@ -53,11 +53,11 @@ pub(crate) fn small_transfers(registry: &Registry, call: Call) -> Answered {
     Ok(streamed(Body::new(Stream { taking: Some(Box::pin(taking)), answers, end: None })))
 }
 
-/// Messages being taken up, until there are no more.
+/// The processing of messages, until there are no more.
 type Taking = Pin<Box<dyn Future<Output = Result<(), Status>> + Send>>;
 
-/// The body of the answer. It is what takes the messages up: as long as the client does not read
-/// answers, none is.
+/// The body of the answer, which drives the processing of messages: while the client does not read
+/// answers, no message is processed.
 struct Stream {
     taking: Option<Taking>,
     answers: Arc<Answers>,
@@ -86,7 +86,7 @@ impl HttpBody for Stream {
     }
 }
 
-/// Takes messages up until the client has no more, or the session is over.
+/// Processes messages until the client has no more, or the session ends.
 async fn run(
     session: Arc<Session>,
     messages: Messages<SmallTransfer>,
@@ -106,9 +106,9 @@ async fn take_all(
     mut messages: Messages<SmallTransfer>,
     answers: &Arc<Answers>,
 ) -> Result<(), Status> {
-    /// Transfers that wait for something, at a time: as many as there may be calls.
+    /// Maximum number of waiting transfers: the maximum number of calls.
     const MOST: usize = 128;
-    /// A transfer and what is said of its array.
+    /// Maximum size of a transfer with its array's description.
     const LIMIT: (&str, u64) = ("bytes of a small transfer", 2 * MOST_BYTES);
     let mut waiting = JoinSet::new();
     while messages.begin().await? {
@@ -116,7 +116,7 @@ async fn take_all(
         let Some(received) = messages.next(|_| LIMIT).await? else { break };
         let transfer = transfer(Arc::clone(session), received.message, Arc::clone(answers));
         let mut transfer = Box::pin(transfer);
-        // What does not wait needs no task of its own.
+        // A transfer that does not wait needs no task.
         let done = poll_fn(|context| Poll::Ready(transfer.as_mut().poll(context))).await;
         if done.is_pending() {
             waiting.spawn(async move {
@@ -131,7 +131,7 @@ async fn take_all(
     Ok(())
 }
 
-/// A transfer, with its answer.
+/// Executes a transfer and sends its answer.
 async fn transfer(session: Arc<Session>, transfer: SmallTransfer, answers: Arc<Answers>) {
     let gauges = Arc::clone(&session.context.gauges);
     let _counted = gauges.hold(|gauges| &gauges.tasks, 1);
@@ -165,7 +165,7 @@ async fn transfer(session: Arc<Session>, transfer: SmallTransfer, answers: Arc<A
     answers.push(&answer, kept);
 }
 
-/// Makes an array of a host buffer that is here.
+/// Creates an array from a host buffer that has arrived.
 async fn put(
     session: &Arc<Session>,
     request: &IfrtRequest,
@@ -182,7 +182,7 @@ async fn put(
         if bytes > 0 {
             buffer.cover(bytes, session.arriving(bytes).await?);
         }
-        // What came with it would be kept alive by it.
+        // Copy the data: a slice would keep the whole message alive.
         buffer.push(Bytes::copy_from_slice(data))?;
         buffer.finish()
     };

@@ -1,4 +1,4 @@
-//! The stream of a session: requests in their order, answers as they come.
+//! The stream of a session: receives requests in order, and sends answers when they are ready.
 
 use std::{
     future::{Future, poll_fn},
@@ -80,8 +80,8 @@ fn metadata_of(given: &MetadataMap) -> Result<GrpcIfrtSessionMetadata, Status> {
 /// Opens a session for an authorised client.
 ///
 /// # Errors
-/// UNAUTHENTICATED without a token where one is needed; FAILED_PRECONDITION for versions that were
-/// not agreed upon; RESOURCE_EXHAUSTED.
+/// UNAUTHENTICATED if a required token is missing; FAILED_PRECONDITION for versions that were not
+/// negotiated; RESOURCE_EXHAUSTED.
 fn open(
     registry: &Registry,
     mut caller: Caller,
@@ -106,10 +106,10 @@ fn open(
     registry.open(agreement, &initialization, &caller)
 }
 
-/// Answers on their way to a client that does not read them.
+/// Maximum number of answers queued for a client that does not read them.
 const ANSWERS: usize = 128;
 
-/// Ends the session, whatever becomes of its task.
+/// Guard that ends the session on drop, even if its task is aborted.
 struct Ended {
     registry: Arc<Registry>,
     session: Arc<Session>,
@@ -123,11 +123,11 @@ impl Drop for Ended {
     }
 }
 
-/// Longest wait, when a session is over, for its calls into a plug-in that hang.
+/// Longest wait at the end of a session for calls into a plug-in that hang.
 const HANGS: Duration = Duration::from_secs(1);
 
-/// A session from its first request to its end. A task of its own takes up its requests: one that
-/// hangs in a call into the plug-in does not keep the end of the session from being noticed.
+/// Runs a session from its first request to its end. A separate task executes its requests: if it
+/// hangs in a call into the plug-in, the end of the session is still noticed.
 async fn run(
     session: Arc<Session>,
     requests: Messages<IfrtRequest>,
@@ -160,11 +160,11 @@ async fn run(
     drop(ended);
 }
 
-/// Takes the requests of a session up in their order.
+/// Executor of a session's requests, in order.
 struct Taking {
     session: Arc<Session>,
     answers: Answering,
-    /// Requests that wait for something.
+    /// Tasks of waiting requests.
     tasks: JoinSet<()>,
 }
 
@@ -173,9 +173,9 @@ impl Taking {
         Self { session, answers, tasks: JoinSet::new() }
     }
 
-    /// Takes requests until the client has no more, or it is told to stop; lets those in progress
-    /// end then, if the client is there to hear of it. The result is what the client is told, where
-    /// it has not been told to stop.
+    /// Executes requests until the client has no more, or it is told to stop; then waits for those
+    /// in progress, if the client is still connected. Returns the status for the client, unless it
+    /// has been told to stop.
     async fn run(
         mut self,
         mut requests: Messages<IfrtRequest>,
@@ -193,12 +193,12 @@ impl Taking {
             match request {
                 Ok(Some((request, permit))) => self.take_up(request, permit).await,
                 Ok(None) => {
-                    // The client has said all that it wanted to; what still comes of it is sent,
-                    // but no more data will.
+                    // The client has finished sending; pending answers are still sent, but no more
+                    // data will arrive.
                     self.session.host_buffers.close();
                     break Some(Status::new(StatusCode::Ok, ""));
                 }
-                // A client that goes away ends the stream with an error as well.
+                // A disconnecting client also ends the stream with an error.
                 Err(error) => {
                     tracing::debug!(code = %error.code(), reason = error.message(), "the stream broke off");
                     break Some(error);
@@ -222,7 +222,7 @@ impl Taking {
         match span.in_scope(|| begin(&self.session, message.request.as_ref())) {
             Answer::Now(reply) => self.answers.send(asked, reply).instrument(span).await,
             Answer::Later(mut reply) => {
-                // What does not wait needs no task of its own.
+                // A request that does not wait needs no task.
                 if let Poll::Ready(reply) = at_once(&mut reply, &span).await {
                     return self.answers.send(asked, reply).instrument(span).await;
                 }
@@ -238,8 +238,8 @@ impl Taking {
     }
 }
 
-/// Waits until no more requests are taken, whatever the client says; what it is told, if it is
-/// there.
+/// Waits until no more requests are accepted, independently of the client; returns the status for a
+/// client that is still connected.
 async fn over(session: &Session, answers: &Answering, ends: Instant) -> Option<Status> {
     let limits = &session.context.limits;
     let mut stop = session.context.stop.subscribe();
@@ -256,7 +256,7 @@ async fn over(session: &Session, answers: &Answering, ends: Instant) -> Option<S
     }
 }
 
-/// Begins to answer a request; the answer, if nothing has to be waited for.
+/// Polls a request once; returns the answer if it is ready.
 async fn at_once(
     reply: &mut (impl Future<Output = Reply> + Unpin),
     span: &tracing::Span,
@@ -271,11 +271,11 @@ pub(super) fn span_of(session: &Session, asked: Asked) -> tracing::Span {
     tracing::info_span!("request", request = %request, kind = asked.kind)
 }
 
-/// Returns the next request, and room for it among those in progress.
+/// Returns the next request, with a permit among those in progress.
 ///
 /// # Errors
-/// DEADLINE_EXCEEDED if none comes, from a client that has not asked for anything or holds nothing;
-/// those of [`Messages::next`].
+/// DEADLINE_EXCEEDED if a client that has not asked for anything or holds nothing sends no request;
+/// the errors of [`Messages::next`].
 async fn next(
     session: &Session,
     requests: &mut Messages<IfrtRequest>,
@@ -303,10 +303,10 @@ async fn next(
     Ok(received?.map(|received| (received, permit)))
 }
 
-/// Returns the most bytes of a request of which these are the first, and the limit's name. Only
-/// programs may be large: what is read of others takes many times the memory of its bytes.
+/// Returns the maximum size of a request by its first bytes, and the limit's name. Only programs
+/// may be large: other requests, when decoded, take many times the memory of their bytes.
 fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64) {
-    /// Who has not begun has nothing to say that is long.
+    /// Maximum size in bytes of a session's first request.
     const FIRST: u64 = 64 << 10;
     if !begun {
         return ("bytes of a first request", FIRST);
@@ -318,13 +318,13 @@ fn most_bytes(limits: &Limits, bytes: &[u8], begun: bool) -> (&'static str, u64)
     }
 }
 
-/// The number of the field that holds a program to compile.
+/// Number of the field for a program to compile.
 const COMPILE_REQUEST: u32 = 13;
 
-/// Returns the number of the field that says what a request is, in its first bytes: the first one
-/// that is not the metadata.
+/// Returns the number of the field with the request's kind from its first bytes: the first field
+/// other than the metadata.
 fn kind_of(mut bytes: &[u8]) -> Option<u32> {
-    /// The number of the field with the metadata.
+    /// Number of the field with the metadata.
     const METADATA: u32 = 1;
     loop {
         let (number, wire_type) = decode_key(&mut bytes).ok()?;
@@ -341,7 +341,7 @@ fn kind_of(mut bytes: &[u8]) -> Option<u32> {
 struct Answering {
     gauges: Arc<Gauges>,
     sender: mpsc::Sender<Result<IfrtResponse, Status>>,
-    /// Successful answers so far, counted in the order in which they are sent.
+    /// Number of successful answers, in the order of sending.
     answered: Arc<tokio::sync::Mutex<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! The calls that carry host buffers.
+//! Calls that transfer host buffers.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -82,7 +82,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
             let _permit = session.quotas.requests.take(1).await?;
             let (stored, made) =
                 tokio::join!(stored, transfer_request::take_up(&session, &request));
-            // Why it was not stored is why it was not made.
+            // If the array was not created, its error explains why the buffer was not stored.
             stored.and(made)?;
         }
         Some(_) => return Err(transfer_request::wrong(metadata.handle)),
@@ -94,7 +94,7 @@ pub(crate) async fn store(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(one(GrpcHostBufferStoreResponse {}))
 }
 
-/// Receives a host buffer, and passes it to the request that waits for it.
+/// Receives a host buffer, and passes it to the waiting request.
 async fn take_in(
     session: &Session,
     filling: Filling,
@@ -115,9 +115,9 @@ async fn take_in(
 
 /// Destination of received bytes.
 enum Target {
-    /// Into the store.
+    /// The store of host buffers.
     Store(HostBufferBuilder),
-    /// Into an array that waits for them.
+    /// An array that waits for the bytes.
     Array { pieces: mpsc::Sender<Result<Piece, Status>>, size: u64, received: u64, _held: Held },
 }
 
@@ -130,10 +130,11 @@ impl Target {
     ) -> Result<(), Status> {
         match self {
             Self::Store(buffer) => {
-                // What is too much is refused and not waited for.
+                // Surplus bytes are refused without waiting for a permit.
                 let needs = buffer.needs(length_of(&part));
                 if needs > 0 {
-                    // The room of the message would be waited for by its own bytes otherwise.
+                    // Release the permit of the message: the bytes would otherwise wait for their
+                    // own permit.
                     drop(room);
                     buffer.cover(needs, session.arriving(needs).await?);
                 }
@@ -145,7 +146,7 @@ impl Target {
                     return Err(wrong_size(*size, *received));
                 }
                 if !part.is_empty() {
-                    // An array that could not be made does not take the rest.
+                    // An array that failed does not take the rest.
                     let _ = pieces.send(Ok(Piece { bytes: part, _room: room })).await;
                 }
                 Ok(())
@@ -194,14 +195,13 @@ async fn receive(
     received
 }
 
-/// Bytes of a store that is taken as a whole.
+/// Maximum size in bytes of a store that is received completely first.
 const SMALL: u64 = 64 << 10;
 
 type Pieces = mpsc::Sender<Result<Piece, Status>>;
 
-/// Destination of a store's bytes, and the room that they take: an array that reads them as they
-/// arrive needs no room for all of them, so that it may be larger than the store limit of a
-/// session.
+/// Returns the destination of a store's bytes, and their permit: an array that reads them as they
+/// arrive needs no permit for all of them, and so may be larger than a session's store limit.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED.
@@ -211,7 +211,7 @@ async fn target(
     size: u64,
 ) -> Result<(Option<Pieces>, Held), Status> {
     let limits = &session.context.limits;
-    // What is small goes to its device in one turn, and not in one for each of its pieces.
+    // A small buffer is written in one scheduling turn, not in one for each piece.
     if size <= SMALL {
         return Ok((None, session.hold(size, Direction::Store).await?));
     }
@@ -226,7 +226,7 @@ async fn target(
             Err(held) => return Ok((None, held)),
         }
     } else if size <= limits.session_array_bytes {
-        // The array that it is for has been asked for, as a rule, or is about to be.
+        // The request for the array has usually arrived, or is about to.
         let limit = limits.host_buffer_timeout;
         tokio::time::timeout(limit, filling.streams_to(size)).await.ok().flatten()
     } else {
@@ -265,7 +265,7 @@ async fn receive_into(
     }
 }
 
-/// A host buffer that is released when it is looked up, or no longer waited for.
+/// A host buffer that is released when it was looked up, or the look-up is dropped.
 pub(super) struct Taken<'a> {
     pub(super) session: &'a Session,
     pub(super) handle: u64,
@@ -273,7 +273,7 @@ pub(super) struct Taken<'a> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        // Somebody else may have deleted it; what was looked up is there all the same.
+        // Another request may have deleted it; the looked-up bytes are still valid.
         let _ = self.session.host_buffers.delete(self.handle);
     }
 }
@@ -302,21 +302,21 @@ pub(crate) async fn look_up(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(answer)
 }
 
-/// Returns the bytes of a host buffer as an answer: as they are, where they are on the host, or
-/// read one piece after the other.
+/// Returns an answer with the bytes of a host buffer: without copying if they are on the host, or
+/// read piece by piece.
 async fn send(registry: &Registry, session: &Arc<Session>, buffer: Arc<HostBuffer>) -> Answered {
     if let Some(pieces) = buffer.pieces() {
         let parts: Vec<Bytes> = pieces.iter().flat_map(parts_of).collect();
         let bytes: usize = parts.iter().map(Bytes::len).sum();
         session.context.gauges.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let parts = parts.into_iter().map(move |part| {
-            // Counts until its last part has gone.
+            // Counts until its last part was sent.
             let _buffer = &buffer;
             Ok(part)
         });
         return Ok(data(tokio_stream::iter(parts)));
     }
-    // What is read ahead for a client that is slow to take it.
+    // Permit for bytes that are read ahead for a slow client.
     let ahead = match HostBufferReader::most_ahead(&buffer) {
         0 => None,
         ahead => Some(session.hold(ahead, Direction::Result).await?),
@@ -357,7 +357,7 @@ async fn send(registry: &Registry, session: &Arc<Session>, buffer: Arc<HostBuffe
     Ok(data(ReceiverStream::new(receiver)))
 }
 
-/// Returns the parts of a piece that go into a message each.
+/// Splits a piece into the parts of messages.
 fn parts_of(piece: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
     let piece = piece.clone();
     (0..piece.len())
@@ -373,7 +373,7 @@ pub(crate) async fn delete(registry: Arc<Registry>, call: Call) -> Answered {
     Ok(one(GrpcHostBufferDeleteResponse {}))
 }
 
-/// Returns a host buffer that the client has written to a directory that both see.
+/// Receives a host buffer that the client has written to a shared directory.
 pub(crate) async fn read_from_disk(registry: Arc<Registry>, call: Call) -> Answered {
     let _counted = registry.context.gauges.hold(|gauges| &gauges.tasks, 1);
     let request: GrpcHostBufferReadFromDiskRequest =

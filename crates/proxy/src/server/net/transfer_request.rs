@@ -1,5 +1,5 @@
-//! Requests that come with the transfer of a host buffer, as our own client sends them: one call in
-//! place of two. They do what they do on the session's stream.
+//! Requests that our own client sends together with the transfer of a host buffer: one call instead
+//! of two. They have the same effects as on the session's stream.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::{
     status::status,
 };
 
-/// Returns the request that comes with a transfer, if one does.
+/// Decodes the request in a transfer's metadata, if there is one.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for bytes that are none.
+/// INVALID_ARGUMENT for invalid bytes.
 pub(super) fn of_metadata(given: &MetadataMap) -> Result<Option<IfrtRequest>, Status> {
     let key = service::REQUEST;
     if !given.contains_key(key) {
@@ -35,7 +35,7 @@ pub(super) fn of_metadata(given: &MetadataMap) -> Result<Option<IfrtRequest>, St
     metadata(given, key, missing, damaged).map(Some)
 }
 
-/// Returns true if a request makes an array of that host buffer, and nothing else.
+/// Returns true if a request only creates an array from this host buffer.
 pub(super) fn makes(request: &IfrtRequest, handle: u64) -> bool {
     matches!(
         &request.request,
@@ -43,7 +43,7 @@ pub(super) fn makes(request: &IfrtRequest, handle: u64) -> bool {
     )
 }
 
-/// Returns true if a request fills that host buffer, and nothing else.
+/// Returns true if a request only fills this host buffer.
 pub(super) fn fills(request: &IfrtRequest, handle: u64) -> bool {
     matches!(
         &request.request,

@@ -17,7 +17,7 @@ pub(crate) enum Transport {
     Encrypted(Box<tokio_rustls::server::TlsStream<TcpStream>>),
 }
 
-/// A connection whose preface has been read: it comes once more.
+/// A connection whose preface was read in advance and is replayed.
 pub(crate) struct AfterPreface {
     pub(crate) preface: &'static [u8],
     pub(crate) transport: Transport,

@@ -1,8 +1,8 @@
 //! Functions of the client that a program calls while it runs.
 //!
-//! A device sends each operand through a channel of its own. With the last of them the function is
-//! called: the plug-in's thread that has brought it waits for the client's answer, as it does in
-//! the runtime that this protocol was made with, and then the device gets the results.
+//! A device sends each operand through a channel of its own. The last operand triggers the call:
+//! the plug-in's thread that delivered it waits for the client's answer, as in the runtime for
+//! which this protocol was designed, and then the device gets the results.
 
 use std::{
     collections::VecDeque,
@@ -20,22 +20,22 @@ use tokio::sync::Notify;
 
 use crate::status::status;
 
-/// The channel of one operand or result: its number in the program, and its size in each call.
+/// The channel of one operand or result: its number in the program, and its size per call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Channel {
     pub(super) id: u32,
     pub(super) bytes: usize,
 }
 
-/// A function of the client, and the calls of it that the client has not taken yet.
+/// A function of the client, with the calls that the client has not taken yet.
 #[derive(Debug)]
 pub(crate) struct HostCallback {
     pub(super) operands: Vec<Channel>,
     pub(super) results: Vec<Channel>,
-    /// Longest time in which the client must answer a call.
+    /// Longest time for the client to answer a call.
     pub(super) limit: Duration,
     queue: Mutex<Queue>,
-    /// Told when there is a call, or will be none any more.
+    /// Notified of a new call and of the end of all calls.
     changed: Notify,
 }
 
@@ -45,10 +45,10 @@ struct Queue {
     is_over: bool,
 }
 
-/// A call that waits for its answer. Dropping it says that there will be none.
+/// A call that waits for its answer. Dropping it reports that there will be none.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// All operands, one after the other.
+    /// All operands, concatenated.
     pub(crate) operands: Bytes,
     /// Total size of the results, in bytes.
     expected: usize,
@@ -56,10 +56,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Answers with all results, one after the other, or with the words of the function's error.
+    /// Answers the call with all results, concatenated, or with the message of the function's
+    /// error.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for results of another length, which is the call's error, too.
+    /// INVALID_ARGUMENT for results of a wrong length, which is also the error of the call.
     pub(crate) fn answer(self, results: Result<Bytes, String>) -> Result<(), Status> {
         let wrong = match &results {
             Ok(results) if results.len() != self.expected => Some(status!(
@@ -81,12 +82,12 @@ impl Call {
 }
 
 impl HostCallback {
-    /// Returns the function that a client describes.
+    /// Decodes a client's description of a function.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for bytes that describe none, arrays of unknown length, and a function
-    /// without operands: nothing would say when to call it; UNIMPLEMENTED for operands or results
-    /// in another order than row-major.
+    /// INVALID_ARGUMENT for an invalid description, arrays of unknown length, and a function
+    /// without operands, whose calls nothing would trigger; UNIMPLEMENTED for operands or results
+    /// that are not row-major.
     pub(crate) fn read(bytes: Bytes, limit: Duration) -> Result<Arc<Self>, Status> {
         let callback = XlaHostCallback::from_bytes(bytes, &DeserializeOptions::new())
             .map_err(|error| error.to_status())?;
@@ -122,7 +123,7 @@ impl HostCallback {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the next call; `None` when there will be none any more.
+    /// Waits for the next call; `None` when there will be no more.
     pub(crate) async fn next(&self) -> Option<Call> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -157,10 +158,10 @@ impl HostCallback {
         self.changed.notify_waiters();
     }
 
-    /// Calls the function, and waits for what it answers.
+    /// Calls the function, and waits for its answer.
     ///
     /// # Errors
-    /// The words of the function's error, or why there is no answer.
+    /// The message of the function's error, or the reason for a missing answer.
     pub(super) fn call(&self, operands: Bytes) -> Result<Bytes, String> {
         let (answer, answered) = mpsc::sync_channel(1);
         {
@@ -192,7 +193,7 @@ fn gone() -> String {
     "the client whose function the program calls has gone".to_owned()
 }
 
-/// Why a program waits no more.
+/// Returns the message for a call that exceeds its time limit.
 pub(super) fn late(limit: Duration) -> String {
     format!(
         "nothing came for {} seconds between a program and the function of its client that it calls, which is the limit `callback-seconds` of this server",
@@ -207,7 +208,7 @@ fn is_row_major(argument: &HostCallbackArgument) -> bool {
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for what has no length.
+/// INVALID_ARGUMENT if an array has no fixed length.
 fn channel(argument: &HostCallbackArgument) -> Result<Channel, Status> {
     let shape = &argument.shape;
     let element = shape.element_type().name();
@@ -228,7 +229,7 @@ fn channel(argument: &HostCallbackArgument) -> Result<Channel, Status> {
     Ok(Channel { id: argument.channel_id, bytes })
 }
 
-/// When something that is waited for from now on is late.
+/// Returns the end of a wait that begins now.
 pub(super) fn deadline(limit: Duration) -> Option<Instant> {
     Instant::now().checked_add(limit)
 }

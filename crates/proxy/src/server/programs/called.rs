@@ -7,8 +7,8 @@
 //! Every other target is refused before a compiler sees the program, unless the operator has
 //! allowed it.
 //!
-//! Source: what jaxlib 0.8.0 to 0.12.0.1 send, and what the CPU plug-ins of PJRT 0.81, 0.106 and
-//! 0.115 make of each of their own names (`tests/interop/jaxlib_hostile.py`).
+//! Source: programs from jaxlib 0.8.0 to 0.12.0.1, and the treatment of each of these names by the
+//! CPU plug-ins of PJRT 0.81, 0.106 and 0.115 (`tests/interop/jaxlib_hostile.py`).
 
 use std::collections::BTreeSet;
 
@@ -16,28 +16,28 @@ use serdes::{codec::Status, stablehlo::Program};
 
 use crate::{ProxyError, status::status};
 
-/// Targets that compilers remove or expand, with what they mean.
+/// Targets that compilers remove or expand, with their meaning.
 const COMPILER_TARGETS: &[&str] = &[
-    // The sharding of an array, and the parts of a program that are written for each device.
+    // The sharding of an array, and per-device parts of a program.
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
-    // The same in programs that Shardy's exporter has written.
+    // The same in programs from Shardy's exporter.
     "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",
     "xla.sdy.PropagationBarrier",
     "xla.sdy.ShardingGroup",
-    // The kind of memory for an array.
+    // The memory kind of an array.
     "annotate_device_placement",
-    // Linear algebra and searches, which XLA expands to operations of its own; JAX calls these on
+    // Linear algebra and searches, which XLA expands to its own operations; JAX calls these on
     // platforms other than CPU and GPU.
     "ApproxTopK",
     "Eigh",
     "LuDecomposition",
     "ProductOfElementaryHouseholderReflectors",
     "Qr",
-    // Operations of CHLO, which a portable artifact has as custom calls.
+    // Operations of CHLO, which are custom calls in a portable artifact.
     "mhlo.acos",
     "mhlo.acosh",
     "mhlo.asin",
@@ -51,11 +51,11 @@ const COMPILER_TARGETS: &[&str] = &[
     "mhlo.topk",
 ];
 
-/// The dialects of a portable artifact's operations: StableHLO in its versioned form, the module
-/// around it, and shardings.
+/// Dialects of a portable artifact's operations: versioned StableHLO, the surrounding module, and
+/// shardings.
 const DIALECTS: &[&str] = &["vhlo", "builtin", "sdy"];
 
-/// The functions that a server lets the programs of its clients name.
+/// The functions that clients' programs may call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallRules {
     names: BTreeSet<String>,
@@ -63,7 +63,8 @@ pub(crate) struct CallRules {
 }
 
 impl CallRules {
-    /// Rules that allow these functions as well; `PREFIX*` allows every name with that prefix.
+    /// Creates rules that allow these functions as well; `PREFIX*` allows every name with that
+    /// prefix.
     ///
     /// # Errors
     /// [`ProxyError::Configuration`] for an empty name or prefix, and for one with characters other
@@ -89,7 +90,7 @@ impl CallRules {
     }
 
     /// Checks that a program has only operations of the dialects of portable artifacts, and calls
-    /// only functions that are allowed.
+    /// only allowed functions.
     ///
     /// # Errors
     /// INVALID_ARGUMENT with the dialect or the function; also for a custom call whose target

@@ -1,4 +1,4 @@
-//! From what a client has sent to a program on the devices.
+//! Compiles the programs of clients.
 
 use std::{
     borrow::Cow,
@@ -41,10 +41,10 @@ use crate::{
     status::{of_pjrt, status},
 };
 
-/// The place in XLA's layouts that stands for pinned memory of the host.
+/// Memory space of XLA's layouts that denotes pinned host memory.
 const HOST_MEMORY_SPACE: i64 = 5;
 
-/// A program as a client sends it, with the options of its compilation.
+/// A program from a client, with its compile options.
 #[derive(Debug)]
 pub(crate) struct Source {
     artifact: Bytes,
@@ -55,12 +55,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads what a request says of a program.
+    /// Reads the program of a request.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for what is missing or cannot be, and for options that are not taken;
-    /// UNIMPLEMENTED for a program or options of another kind than XLA's; those of options of a
-    /// newer version.
+    /// INVALID_ARGUMENT for missing or invalid parts, and for options that are refused;
+    /// UNIMPLEMENTED for a program or options of another kind than XLA's; the errors for options of
+    /// a newer version.
     pub(crate) fn read(
         program: Option<&Serialized>,
         options: Option<&Serialized>,
@@ -82,7 +82,7 @@ impl Source {
     }
 }
 
-/// Returns the bytes of a serialized value of that type.
+/// Returns the bytes of a serialized value of the expected type.
 fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Bytes, Status> {
     let value = value.ok_or_else(|| status!(InvalidArgument, "the request has no {what}"))?;
     if value.type_name == expected {
@@ -95,26 +95,26 @@ fn of_type(value: Option<&Serialized>, what: &str, expected: &str) -> Result<Byt
     ))
 }
 
-/// The client that compiles, its helpers, and the time limit.
+/// The compiling client, its helpers, and the time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiler<'a> {
     pub(crate) client: &'a Client,
-    /// The generation of the client.
+    /// Generation of the client.
     pub(crate) generation: usize,
     pub(crate) bridge: Option<&'a dyn ProgramBridge>,
     pub(crate) trials: &'a Trials,
     pub(crate) deadline: Deadline,
-    /// Rules for custom calls, where programs must be portable artifacts of StableHLO; `None`
-    /// where any program is compiled.
+    /// Rules for custom calls if programs must be portable artifacts of StableHLO; `None` if any
+    /// program is compiled.
     pub(crate) portable_only: Option<&'a CallRules>,
 }
 
 /// Compiles a program. Waits for the plug-in, which may take minutes.
 ///
 /// # Errors
-/// The compiler's words; INVALID_ARGUMENT for what is no portable artifact; UNAVAILABLE and
-/// DEADLINE_EXCEEDED of a trial; UNIMPLEMENTED for what this server cannot give on; INTERNAL for a
-/// plug-in that contradicts itself.
+/// The compiler's error; INVALID_ARGUMENT for a program that is no portable artifact; UNAVAILABLE
+/// and DEADLINE_EXCEEDED from a trial; UNIMPLEMENTED for features that this server cannot support;
+/// INTERNAL for a plug-in that contradicts itself.
 pub(crate) fn compile(
     devices: &Devices,
     source: &Source,
@@ -147,8 +147,8 @@ pub(crate) fn compile(
     });
     let ids = device_ids(&loaded)?;
     let places = places(devices, &ids)?;
-    // Only the module says which arguments the program takes away from their owners, and which part
-    // of an output each of several devices holds.
+    // Only the module says which arguments the program donates, and which part of an output each of
+    // several devices holds.
     let module = module?;
     let shardings = plain_shardings(&module.output_shardings)?;
     let parameter_shardings = plain_shardings(&module.parameter_shardings)?;
@@ -194,8 +194,8 @@ pub(crate) fn compile(
     })
 }
 
-/// Returns the bytes that it needs for itself while it runs, on all of its devices together: what
-/// it computes on the way, and its code. None, where the plug-in does not say it.
+/// Returns the bytes that the program needs while it runs, on all of its devices together:
+/// temporary memory and code. Zero if the plug-in does not report them.
 fn inside(executable: &Executable, devices: usize) -> u64 {
     let Ok(memory) = executable.memory() else { return 0 };
     let parts = [
@@ -204,16 +204,16 @@ fn inside(executable: &Executable, devices: usize) -> u64 {
         memory.host_temporary.unwrap_or_default(),
         memory.host_generated_code.unwrap_or_default(),
     ];
-    // Plug-ins that do not count something say a negative number.
+    // Plug-ins report a negative number for parts that they do not count.
     let parts = parts.into_iter().map(|bytes| u64::try_from(bytes).unwrap_or(0));
     parts.fold(0, u64::saturating_add).saturating_mul(devices as u64)
 }
 
-/// Returns the number of bytes of its code; none, where the plug-in does not say it.
+/// Returns the size of the program's code in bytes; zero if the plug-in does not report it.
 fn code(executable: &Executable) -> u64 {
     let Ok(memory) = executable.memory() else { return 0 };
     let parts = [memory.generated_code, memory.host_generated_code.unwrap_or_default()];
-    // Plug-ins that do not count something say a negative number.
+    // Plug-ins report a negative number for parts that they do not count.
     let parts = parts.into_iter().map(|bytes| u64::try_from(bytes).unwrap_or(0));
     parts.fold(0, u64::saturating_add)
 }
@@ -233,7 +233,7 @@ fn of_callbacks(status: Status, callbacks: usize, client: &Client) -> Status {
     Status::new(status.code(), message)
 }
 
-/// Donated parameters of the module, without numbers of no parameter.
+/// Returns the donated parameters of the module, without invalid numbers.
 fn donated(module: &Module) -> BTreeSet<usize> {
     let parameters = module.parameters.len();
     module.donated.iter().copied().filter(|number| *number < parameters).collect()
@@ -245,10 +245,10 @@ fn device_ids(loaded: &LoadedExecutable) -> Result<Vec<i32>, Status> {
     ids.collect::<Result<_, _>>().map_err(|error| of_pjrt(&error))
 }
 
-/// Places of the devices of these ids in the list of all.
+/// Returns the positions of the devices with these ids.
 ///
 /// # Errors
-/// UNIMPLEMENTED for a program that names none; INTERNAL for one that is not there.
+/// UNIMPLEMENTED for a program without devices; INTERNAL for an unknown id.
 fn places(devices: &Devices, ids: &[i32]) -> Result<Vec<usize>, Status> {
     if ids.is_empty() {
         return Err(status!(
@@ -260,8 +260,7 @@ fn places(devices: &Devices, ids: &[i32]) -> Result<Vec<usize>, Status> {
     spaces.map(|space| Ok(space?.device)).collect()
 }
 
-/// Returns the shardings in tiles: clients compute with them, and some end the process on another
-/// form.
+/// Converts shardings to tiles: clients compute with them, and some crash on another form.
 fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Status> {
     let plain = |sharding: &xla::OpSharding| {
         let sharding = OpSharding::new(sharding.clone())?;
@@ -273,8 +272,7 @@ fn plain_shardings(shardings: &[xla::OpSharding]) -> Result<Vec<OpSharding>, Sta
     })
 }
 
-/// Returns the kind of memory that each output lies in: what the plug-in says, or else what its
-/// module does.
+/// Returns the memory kind of each output: from the plug-in, or else from its module.
 fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>, Status> {
     let executable = loaded.executable();
     let default = loaded
@@ -286,7 +284,7 @@ fn output_kinds(loaded: &LoadedExecutable, module: &Module) -> Result<Vec<Kind>,
         Ok(names) => names
             .iter()
             .map(|name| match Kind::of_name(name) {
-                // Whatever the plug-in calls it, it is what clients know as the device's own.
+                // Clients call this the device's own memory, whatever the plug-in's name for it.
                 _ if default.as_ref() == Some(name) => Ok(Kind::Device),
                 Some(kind) => Ok(kind),
                 None => Err(status!(
@@ -308,7 +306,8 @@ fn kind_of(shape: &xla::ShapeProto) -> Kind {
     }
 }
 
-/// Outputs of a program, from the plug-in's facts about each device and the sharding of the whole.
+/// Returns the outputs of a program, from the plug-in's facts about each device and the global
+/// sharding.
 fn outputs(
     loaded: &LoadedExecutable,
     ids: &[i32],
@@ -333,7 +332,7 @@ fn outputs(
         let sharding = match shardings.get(at) {
             Some(sharding) => sharding.clone(),
             None if ids.len() == 1 => OpSharding::replicated(),
-            // Each device has computed its own, and no sharding says how they belong together.
+            // Each device computes its own output, and no sharding says how they belong together.
             None => OpSharding::manual(),
         };
         let whole = whole_shape(&sharding, &shard).map_err(internal)?;
@@ -348,8 +347,8 @@ fn outputs(
     Ok(outputs)
 }
 
-/// Returns the shape of an array of which each device holds `shard`: as many of them along each
-/// dimension as there are tiles.
+/// Returns the shape of an array of which each device holds `shard`: each dimension is multiplied
+/// by its number of tiles.
 fn whole_shape(sharding: &OpSharding, shard: &Shape) -> Result<Shape, IfrtError> {
     let tiles = match sharding.kind() {
         OpShardingType::Tiled => sharding.shards(shard.rank())?,

@@ -1,7 +1,7 @@
 //! Descriptions of programs for clients: names, devices, shardings, layouts, memory.
 //!
-//! A client believes it. What the plug-in does not say is said to be unimplemented, or left out
-//! where the field has no place for that; never guessed.
+//! Clients rely on it. Facts that the plug-in does not report are marked as unimplemented, or left
+//! out if the field has no value for that; they are never guessed.
 
 use serdes::{
     codec::{Status, StatusCode},
@@ -27,23 +27,23 @@ use crate::{
     status::{of_pjrt, status, to_proto},
 };
 
-/// Facts that a description is made from.
+/// The facts for a description.
 pub(super) struct Described<'a> {
     pub(super) loaded: &'a LoadedExecutable,
-    /// The ids of its devices.
+    /// Ids of the program's devices.
     pub(super) ids: &'a [i32],
     pub(super) module: &'a Module,
     /// Memory kinds of the outputs.
     pub(super) kinds: &'a [Kind],
-    /// The shardings of its parameters and outputs; none for a program of one device.
+    /// Shardings of the parameters and outputs; empty for a program of one device.
     pub(super) parameter_shardings: &'a [OpSharding],
     pub(super) output_shardings: &'a [OpSharding],
 }
 
-/// First description of a program, without handles.
+/// Returns the first description of a program, without handles.
 ///
 /// # Errors
-/// The plug-in's error if it does not tell the program's name.
+/// The plug-in's error if it does not report the program's name.
 pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Status> {
     let executable = described.loaded.executable();
     let fingerprint = match executable.fingerprint() {
@@ -58,7 +58,7 @@ pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Statu
     let ids = described.ids;
     Ok(CompileResponse {
         name: executable.name().map_err(|error| of_pjrt(&error))?,
-        // There are no more devices than an i32 counts.
+        // There are fewer devices than an i32 counts.
         num_devices: ids.len() as i32,
         addressable_device_ids: ids.to_vec(),
         device_ids: ids.to_vec(),
@@ -67,7 +67,7 @@ pub(super) fn answer(described: &Described<'_>) -> Result<CompileResponse, Statu
     })
 }
 
-/// Full description, for clients that ask for it.
+/// Returns the full description, for clients that ask for it.
 pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataResponse {
     let executable = described.loaded.executable();
     let module = described.module;
@@ -76,7 +76,7 @@ pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataRes
         (described.ids.len() > 1).then_some(ShardingList { shardings })
     };
     let memory_kinds = described.kinds.iter().map(|kind| kind.name().to_owned()).collect();
-    // There are no more parameters than an u32 counts.
+    // There are fewer parameters than a u32 counts.
     let donated_input_indices = module.donated.iter().map(|number| *number as u32).collect();
     let indices = DonatedInputIndices { donated_input_indices };
     let memory = match executable.memory() {
@@ -110,11 +110,10 @@ pub(super) fn metadata(described: &Described<'_>) -> LoadedExecutableMetadataRes
     }
 }
 
-/// Returns the layouts of shapes, one for each: clients take another number for an error of their
-/// own.
+/// Returns one layout per shape: clients treat another number as an error.
 ///
 /// # Errors
-/// UNIMPLEMENTED if the module does not say one.
+/// UNIMPLEMENTED if the module has no layout for one.
 fn layouts(shapes: &[xla::ShapeProto]) -> Result<LayoutList, Status> {
     let layout = |shape: &xla::ShapeProto| -> Option<LayoutProto> {
         match &shape.layout {
@@ -127,7 +126,7 @@ fn layouts(shapes: &[xla::ShapeProto]) -> Result<LayoutList, Status> {
     found.map(|layouts| LayoutList { layouts }).ok_or_else(missing)
 }
 
-/// Why the plug-in does not say something.
+/// Returns the status for a fact that the plug-in does not report.
 pub(super) fn lack(error: &PjrtError) -> Status {
     let status = of_pjrt(error);
     match error.is_unsupported() {

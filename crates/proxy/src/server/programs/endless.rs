@@ -1,12 +1,13 @@
-//! Programs whose run nothing bounds: those with loops, and those whose parts wait for one another.
+//! Detects programs whose run is unbounded: those with loops, and those whose parts wait for one
+//! another.
 //!
-//! Everything else in a program computes as many values as its types say, and ends. What may not end
-//! is launched with more care, and does not share its devices.
+//! Other programs compute as many values as their types say, and end. Programs that may not end are
+//! launched with more care, and do not share their devices.
 
 use serdes::stablehlo::Program;
 
-/// Operations that may run for ever, without their versions: loops and exchanges, whose other part may not come to them. Calls of functions of
-/// the client (`send`, `recv`) have a time limit of their own.
+/// Operations that may run for ever, without their versions: loops, and exchanges whose other part
+/// may never arrive. Calls of functions of the client (`send`, `recv`) have their own time limit.
 const OPERATIONS: &[&str] = &[
     "all_gather",
     "all_reduce",
@@ -21,10 +22,10 @@ const OPERATIONS: &[&str] = &[
     "while",
 ];
 
-/// Functions that are marks for a compiler, and no code; beginnings of their names.
+/// Prefixes of functions that are markers for a compiler, and no code.
 const MARKS: &[&str] = &["Sharding", "SPMD", "xla.sdy.", "annotate_device_placement"];
 
-/// Returns true if nothing bounds the run of a program, or it cannot be read here.
+/// Returns true if the run of a program is unbounded, or the program cannot be read.
 pub(super) fn is_possible(artifact: &[u8]) -> bool {
     let Ok(program) = Program::read(artifact) else { return true };
     let is_mark = |name: &str| {
@@ -35,7 +36,7 @@ pub(super) fn is_possible(artifact: &[u8]) -> bool {
         let name = operation.rsplit_once("_v").map_or(operation, |(name, _)| name);
         OPERATIONS.contains(&name)
     });
-    // A comparator that contradicts itself keeps a sort that is not stable.
+    // An inconsistent comparator may keep an unstable sort from ending.
     in_operations
         || program.has_unstable_sorts()
         || program.custom_calls().any(|name| !name.is_some_and(is_mark))

@@ -1,5 +1,5 @@
-//! Exchange between one device and a function of the client: operands until a call is complete,
-//! results until the device takes them.
+//! Exchange between one device and a function of the client: collects operands until a call is
+//! complete, and holds results until the device takes them.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use super::callback::{HostCallback, deadline, late};
 
 /// Exchange between one device and a function, during one run.
 ///
-/// All waiting here is on threads of the plug-in, and none is longer than the function's limit.
+/// All waits are on threads of the plug-in, and none is longer than the function's limit.
 #[derive(Debug)]
 pub(super) struct Exchange {
     callback: Arc<HostCallback>,
@@ -23,19 +23,19 @@ pub(super) struct Exchange {
 
 #[derive(Debug)]
 struct State {
-    /// Received bytes of each operand, and in `complete` its whole value for the next call.
+    /// Received bytes of each operand; `complete` has its whole value for the next call.
     arriving: Vec<Vec<u8>>,
     complete: Vec<Option<Vec<u8>>>,
-    /// Somebody waits for the client: calls are made one after the other.
+    /// True while a thread waits for the client: calls are made one at a time.
     is_calling: bool,
-    /// Results that the device has not taken yet, per result.
+    /// For each result, the values that the device has not taken yet.
     results: Vec<VecDeque<Bytes>>,
-    /// A call has failed, and so will the run.
+    /// True if a call has failed, which makes the run fail.
     has_failed: bool,
 }
 
 impl Exchange {
-    /// Results of a kind that the device has not taken, with which no further call is made.
+    /// Maximum number of untaken values of a result, after which no further call is made.
     pub(super) const AHEAD: usize = 4;
 
     pub(super) fn new(callback: Arc<HostCallback>) -> Self {
@@ -54,11 +54,11 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a piece of an operand. With the last piece of the last one the function is called, and
-    /// its answer is waited for.
+    /// Takes a piece of an operand. The last piece of the last operand calls the function and waits
+    /// for its answer.
     ///
     /// # Errors
-    /// Why the run is to fail: the words of the function, a piece that is too much, or a client
+    /// The reason for which the run must fail: the function's error, a surplus piece, or a client
     /// that does not answer.
     pub(super) fn sent(&self, operand: usize, piece: &[u8], is_last: bool) -> Result<(), String> {
         let sent = self.take(operand, piece, is_last);
@@ -84,7 +84,7 @@ impl Exchange {
             return Ok(());
         }
         let whole = std::mem::take(arriving);
-        // What is there already belongs to a call that has not been made.
+        // The complete value belongs to a call that has not been made yet.
         let is_free = |state: &State| state.complete.get(operand).is_some_and(Option::is_none);
         let mut state = self.wait(state, is_free)?;
         if let Some(place) = state.complete.get_mut(operand) {
@@ -107,7 +107,7 @@ impl Exchange {
         state.is_calling = false;
         let mut rest = answered?;
         for (results, channel) in state.results.iter_mut().zip(&self.callback.results) {
-            // As long as all of them together, which was looked at when the answer came.
+            // The total length was checked when the answer arrived.
             results.push_back(rest.split_to(channel.bytes.min(rest.len())));
         }
         drop(state);
@@ -115,7 +115,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Returns the next of a result, when it is there; nothing, if it will not come.
+    /// Waits for the next value of a result; `None` if it will not come.
     pub(super) fn received(&self, result: usize) -> Option<Bytes> {
         let is_there = |state: &State| state.results.get(result).is_some_and(|of| !of.is_empty());
         let mut state = self.wait(self.state(), is_there).ok()?;
@@ -125,10 +125,10 @@ impl Exchange {
         found
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     ///
     /// # Errors
-    /// Why it will not be.
+    /// The reason why the condition will not become true.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State>,

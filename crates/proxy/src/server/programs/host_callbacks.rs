@@ -1,5 +1,4 @@
-//! The functions of its client that a program calls, and what a run of it is given to call them
-//! with.
+//! The client functions of a program, and the transfer handlers with which a run calls them.
 
 use std::sync::Arc;
 
@@ -7,8 +6,7 @@ use serdes_pjrt::HostTransfers;
 
 use super::{callback::HostCallback, exchange::Exchange};
 
-/// Functions that a program calls. They are closed once neither the program nor a run of it is
-/// left.
+/// Functions that a program calls. They end once the program and all its runs are gone.
 #[derive(Debug, Default)]
 pub(crate) struct HostCallbacks(Vec<Arc<HostCallback>>);
 
@@ -25,8 +23,7 @@ impl HostCallbacks {
     /// callbacks.
     pub(super) fn bytes(&self) -> u64 {
         let of = |callback: &Arc<HostCallback>| {
-            // What is being called with, and what comes for the next call; results until the device
-            // takes them.
+            // Operands of the current and the next call; results until the device takes them.
             let operands = callback.operand_bytes().saturating_mul(2);
             let results = callback.result_bytes().saturating_mul(Exchange::AHEAD + 1);
             operands.saturating_add(results) as u64
@@ -34,7 +31,7 @@ impl HostCallbacks {
         self.0.iter().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Transfer handlers for a run on `devices` devices.
+    /// Returns transfer handlers for a run on `devices` devices.
     pub(super) fn transfers(self: &Arc<Self>, devices: usize) -> HostTransfers {
         let mut transfers = HostTransfers::new();
         for callback in &self.0 {
@@ -53,7 +50,7 @@ impl HostCallbacks {
                 let own = Arc::clone(&exchanges);
                 transfers = transfers.with_receive(channel.id.into(), move |mut stream| {
                     let exchange = own.get(stream.device_index());
-                    // Without a result the stream ends empty, and the run has failed before.
+                    // Without a result the stream ends empty; the run has already failed.
                     if let Some(result) = exchange.and_then(|exchange| exchange.received(at))
                         && let Err(error) = stream.write(result.into())
                     {

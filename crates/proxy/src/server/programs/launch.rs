@@ -1,5 +1,4 @@
-//! Running a program: its arguments, as they are given or kept, and its outputs, which may be
-//! computed long after they are there.
+//! Launches programs with donated or kept arguments; outputs exist before they are computed.
 
 use std::sync::Arc;
 
@@ -18,22 +17,22 @@ use crate::{
     status::{of_pjrt, status},
 };
 
-/// An array that a program is run with.
+/// An argument array of a program.
 #[derive(Debug)]
 pub(crate) struct Argument {
     array: Arc<Array>,
     /// Index of the shard for each device, in the order of the program's devices.
     shards: Vec<usize>,
-    /// True if the program takes its memory, so that its owner loses it.
+    /// True if the program takes the array's memory, so that its owner loses it.
     is_taken: bool,
 }
 
 impl Argument {
-    /// Creates the array as that argument of a program, which takes it if it `may`.
+    /// Creates an argument from an array, whose memory the program takes if it `may`.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if a device of the program has no shard of it, or one of another type or
-    /// shape than the program's parameter.
+    /// INVALID_ARGUMENT if a device of the program has no shard of the array, or one of another
+    /// type or shape than the parameter.
     pub(crate) fn new(
         program: &Program,
         number: usize,
@@ -42,7 +41,7 @@ impl Argument {
     ) -> Result<Self, Status> {
         let mut shards = Vec::with_capacity(program.devices.len());
         for (at, device) in program.devices.iter().enumerate() {
-            // As a rule they are in the same order.
+            // Usually both are in the same order.
             let same = array.shards.get(at).filter(|shard| shard.space.device == *device);
             let found = match same {
                 Some(_) => Some(at),
@@ -64,7 +63,7 @@ impl Argument {
         Ok(Self { array, shards, is_taken: may && program.takes(number) })
     }
 
-    /// Returns true if the program takes its memory, so that its owner loses it.
+    /// Returns true if the program takes the array's memory, so that its owner loses it.
     pub(crate) const fn is_taken(&self) -> bool {
         self.is_taken
     }
@@ -74,10 +73,10 @@ impl Argument {
         &self.array
     }
 
-    /// Waits until its shards can be given to a program: they may be computed still.
+    /// Waits until the shards can be passed to a program: they may still be computed.
     ///
     /// # Errors
-    /// Why one will never be there.
+    /// The reason why a shard will never be available.
     pub(crate) async fn wait(&self) -> Result<(), Status> {
         for shard in self.shards.iter().filter_map(|at| self.array.shards.get(*at)) {
             shard.buffer.wait_for_place().await?;
@@ -85,7 +84,7 @@ impl Argument {
         Ok(())
     }
 
-    /// Shards that a program is given, with the memories in which they lie.
+    /// Returns the shards that are passed to a program, with their memories.
     pub(crate) fn shards(&self) -> impl Iterator<Item = (MemorySpace, &Buffer)> + '_ {
         let shards = self.shards.iter().filter_map(|at| self.array.shards.get(*at));
         shards.map(|shard| (shard.space, &shard.buffer))
@@ -119,17 +118,17 @@ fn buffers_of(array: &Array) -> Vec<Option<Buffer>> {
 #[derive(Debug)]
 pub(crate) struct Running {
     _held: Permit,
-    /// Room on the host for what it says to its client.
+    /// Permit for host memory of messages to its client.
     _said: Option<Permit>,
-    /// Room for what it needs for itself.
+    /// Permit for memory that the program needs while it runs.
     _inside: Inside,
     _counted: Counted,
-    /// Its place among the programs on the devices.
+    /// Registration among the running programs.
     _run: Run,
 }
 
 impl Running {
-    /// Creates one more, for which there is room.
+    /// Creates the resources from their permits.
     pub(crate) fn new(
         held: Permit,
         said: Option<Permit>,
@@ -143,7 +142,7 @@ impl Running {
     }
 }
 
-/// A program with what it is run with, all of which is there.
+/// A program with its arguments, all of which are available.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) program: Arc<Program>,
@@ -151,7 +150,7 @@ pub(crate) struct Launch {
     pub(crate) launch_id: i32,
 }
 
-/// A program that runs, or has run.
+/// A launched program.
 #[derive(Debug)]
 pub(crate) struct Launched {
     /// The shards of each output, in the order of the program's devices.
@@ -160,28 +159,29 @@ pub(crate) struct Launched {
     pub(crate) done: Vec<Completion>,
 }
 
-/// Something that a program does, and who may say that it is done.
+/// A part of a program's work, and the promise of its completion.
 #[derive(Clone, Debug)]
 pub(crate) struct Completion {
     pub(crate) outcome: Promised<()>,
     pub(crate) promise: Promise<()>,
 }
 
-/// A shard that a program is given and does not take, with its bytes where they lie at the launch.
+/// A shard that a program reads and does not take, with the location of its bytes at the launch.
 type KeptShard = (Arc<Memory>, Arc<Bytes>);
 
-/// The arguments of one device at most, of those that are counted by argument and then by device.
+/// Argument lists, converted from order by argument to order by device.
 struct Lists {
     taken: Vec<Vec<Option<serdes_pjrt::Buffer>>>,
     kept: Vec<Vec<Option<KeptShard>>>,
 }
 
 impl Launch {
-    /// Runs the program, and waits no longer than until the plug-in has taken it up. `share` takes
-    /// room for a shard of an output.
+    /// Launches the program, and waits only until the plug-in has accepted it. `share` reserves
+    /// memory for a shard of an output.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; the plug-in's words; INTERNAL if it gives other outputs than it said.
+    /// RESOURCE_EXHAUSTED; the plug-in's error; INTERNAL if its outputs differ from the
+    /// description.
     pub(crate) fn run(
         self,
         running: Running,
@@ -192,7 +192,7 @@ impl Launch {
         let Self { program, arguments, launch_id } = self;
         let places: Vec<_> =
             arguments.into_iter().map(Argument::places).collect::<Result<_, _>>()?;
-        // What is taken gives its room back first.
+        // Taken arguments return their memory first.
         let mut lists = Lists::of(places)?;
         let shares = program.outputs.iter().map(|output| {
             output.spaces.iter().map(|_| share(output)).collect::<Result<Vec<_>, _>>()
@@ -252,8 +252,8 @@ impl Lists {
     }
 }
 
-/// For each device the promises of its outputs: one for all, where the plug-in says when the device
-/// is done, or else one for each.
+/// Creates the promises of the outputs for each device: one for all if the plug-in reports the end
+/// on a device, or else one for each.
 fn completions(
     buffers: &[Vec<serdes_pjrt::Buffer>],
     events: Vec<Event>,
@@ -274,7 +274,7 @@ fn completions(
     buffers.iter().map(of_device).collect()
 }
 
-/// Returns a promise that is kept when an event has happened.
+/// Creates a promise that is fulfilled by an event.
 fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
     let (promise, outcome) = Promised::coming();
     let completion = Completion { outcome, promise: promise.clone() };
@@ -288,7 +288,7 @@ fn completion(event: Option<&Event>, running: &Arc<Running>) -> Completion {
         drop(running);
     });
     if done.is_err() {
-        // A plug-in that cannot call back is waited for.
+        // Wait, if the plug-in cannot call back.
         completion.promise.clone().keep(event.wait().map_err(|error| of_pjrt(&error)));
     }
     completion

@@ -1,9 +1,10 @@
 //! Programs on the devices of a PJRT client: compiled, described to a client, run.
 //!
-//! `module` reads what only the compiled module says; `compile` makes a [`Program`] of what a
-//! client has sent, if what is `called` in it and its `options` do no harm, after a `trial` elsewhere; `describe` says of it what
-//! a client asks, `launch` runs it, and `callback`, `exchange` and `host_callbacks` carry what it
-//! sends to functions of its client and receives from them. This part must never know a handle, a
+//! `module` reads facts that only the compiled module has; `compile` creates a [`Program`] from a
+//! client's program, after checking its calls (`called`) and its `options` and after a `trial`
+//! elsewhere; `describe` answers a client's questions about it, `launch` runs it, and `callback`,
+//! `exchange` and `host_callbacks` exchange data with functions of its client. Does not depend on
+//! handles, sessions or requests.
 //! session or a request.
 
 mod callback;

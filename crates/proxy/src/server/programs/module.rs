@@ -11,14 +11,14 @@ use serdes::{codec::Status, ifrt::xla::OpShardingType, proto::xla};
 
 use crate::status::status;
 
-/// `xla.HloModuleProtoWithConfig`, as far as it matters here.
+/// `xla.HloModuleProtoWithConfig`, reduced to the required fields.
 #[derive(Clone, PartialEq, Message)]
 struct WithConfigMessage {
     #[prost(message, optional, tag = "1")]
     module: Option<ModuleMessage>,
 }
 
-/// `xla.HloModuleProto`, as far as it matters here.
+/// `xla.HloModuleProto`, reduced to the required fields.
 #[derive(Clone, PartialEq, Message)]
 struct ModuleMessage {
     #[prost(message, optional, tag = "4")]
@@ -57,25 +57,24 @@ struct AliasMessage {
 /// Parameters and outputs of a module.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// The shape on a device of each parameter, with its layout.
+    /// On-device shape of each parameter, with its layout.
     pub(super) parameters: Vec<xla::ShapeProto>,
-    /// The shape on a device of each output, with its layout.
+    /// On-device shape of each output, with its layout.
     pub(super) outputs: Vec<xla::ShapeProto>,
-    /// The parameters whose memory the program takes: outputs lie in it. What it was offered beside
-    /// (the module's `buffer_donor`) fits none of them and stays whose it is, as in a process of
-    /// its own.
+    /// Parameters whose memory the program takes for outputs. Other offered memory (the module's
+    /// `buffer_donor`) fits no output and stays with its owner, as in a process without a proxy.
     pub(super) donated: BTreeSet<usize>,
-    /// The sharding of each parameter; none of a program for one device.
+    /// Sharding of each parameter; empty for a program for one device.
     pub(super) parameter_shardings: Vec<xla::OpSharding>,
-    /// The sharding of each output; none of a program for one device.
+    /// Sharding of each output; empty for a program for one device.
     pub(super) output_shardings: Vec<xla::OpSharding>,
 }
 
 impl Module {
-    /// Reads the module of a program, which has that many outputs.
+    /// Reads the module of a program with this number of outputs.
     ///
     /// # Errors
-    /// INTERNAL for bytes that are none, or a module that does not fit the program.
+    /// INTERNAL for an invalid module, or one that does not fit the program.
     pub(super) fn read(format: &str, code: &[u8], outputs: usize) -> Result<Self, Status> {
         let bad = |what: String| status!(Internal, "the plug-in's optimised program {what}");
         let module = match format {
@@ -118,7 +117,7 @@ impl Module {
     }
 }
 
-/// Returns the shapes of what a program gives: those of a tuple, or its one.
+/// Returns the shapes of a program's outputs: the elements of a tuple, or the only one.
 fn results(result: Option<xla::ShapeProto>) -> Vec<xla::ShapeProto> {
     match result {
         Some(tuple) if tuple.element_type == xla::PrimitiveType::Tuple as i32 => tuple.tuple_shapes,

@@ -8,13 +8,13 @@ use serdes::{
 
 use crate::status::status;
 
-/// A parameter of a program, as its arguments have to be on each device.
+/// A parameter of a program: its required type and shape on each device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
-    /// The name of the type of its elements, as IFRT has it; nothing for what is no array.
+    /// IFRT's name of the element type; `None` if the parameter is no array.
     element: Option<String>,
     dims: Vec<i64>,
-    /// Along these the argument may be smaller.
+    /// Dimensions along which the argument may be smaller.
     dynamic: Vec<bool>,
 }
 
@@ -23,7 +23,7 @@ impl Parameter {
         let element = PrimitiveType::from_number(shape.element_type).name();
         let element = element.map(str::to_ascii_uppercase);
         Self {
-            // Neither tuples nor tokens are types of arrays.
+            // Tuples and tokens are not arrays.
             element: element
                 .filter(|name| name.parse::<DType>().is_ok_and(|dtype| dtype.bits().is_some())),
             dims: shape.dimensions.clone(),
@@ -32,8 +32,8 @@ impl Parameter {
     }
 
     /// # Errors
-    /// INVALID_ARGUMENT with what was found and what is expected: plug-ins do not look, and take
-    /// the bytes of one type for another.
+    /// INVALID_ARGUMENT with the found and the expected value: plug-ins do not check, and would
+    /// reinterpret the bytes.
     pub(super) fn check(&self, number: usize, dtype: DType, shard: &Shape) -> Result<(), Status> {
         let Some(element) = &self.element else { return Ok(()) };
         let is_fit = |(at, (expected, found)): (usize, (&i64, &i64))| {

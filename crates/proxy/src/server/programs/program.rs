@@ -1,4 +1,4 @@
-//! A program that is loaded: what it is run with, and what it gives.
+//! A loaded program: its parameters and outputs.
 
 use std::{
     collections::BTreeSet,
@@ -28,64 +28,63 @@ use crate::{
     status::{of_pjrt, status},
 };
 
-/// A program on the devices of a PJRT client, with what is known of it.
+/// A program on the devices of a PJRT client, with its description.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(super) loaded: Mutex<Loaded>,
     pub(super) recipe: Recipe,
-    /// True if nothing bounds its run.
+    /// True if its run is unbounded.
     pub(super) may_be_endless: bool,
-    /// The places of the devices that it runs on, in the order of its arguments and shards.
+    /// Positions of the program's devices, in the order of its arguments and shards.
     pub(super) devices: Vec<usize>,
     /// Parameters in the order of the arguments.
     pub(super) parameters: Vec<Parameter>,
-    /// Bytes that it needs for itself while it runs.
+    /// Bytes of memory that the program needs while it runs.
     pub(super) inside: u64,
     /// Indices of parameters whose memory the program takes.
     pub(super) donated: BTreeSet<usize>,
     pub(super) outputs: Vec<Output>,
-    /// The functions of its client that it calls.
+    /// The client functions that the program calls.
     pub(super) callbacks: Arc<HostCallbacks>,
     /// Answer to the compile request, without handles.
     pub(super) answer: CompileResponse,
     /// Answer to the request for metadata.
     pub(super) metadata: LoadedExecutableMetadataResponse,
     pub(super) deleted: AtomicBool,
-    /// Latency estimate of a launch: plug-ins may only enqueue the program then, or run it to its
-    /// end.
+    /// Latency estimate of a launch: plug-ins may only enqueue the program, or run it to its end.
     pub(crate) latency: Arc<LatencyEstimate>,
-    /// Bytes that it takes as long as it is loaded.
+    /// Bytes that the program takes while it is loaded.
     pub(super) kept: u64,
-    /// The room for these bytes.
+    /// Permit for these bytes.
     pub(super) room: Option<Permit>,
     pub(super) _held: Permit,
     pub(super) _counted: Counted,
 }
 
-/// A program as the client of a generation has it.
+/// A program, loaded by the client of a generation.
 #[derive(Clone, Debug)]
 pub(super) struct Loaded {
     pub(super) generation: usize,
     pub(super) executable: Arc<LoadedExecutable>,
 }
 
-/// Input of the compiler, to compile the program again for another client of the plug-in.
+/// Input of the compiler, for compiling the program again with another client of the plug-in.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// `None` for a program that is too large to be kept.
+    /// `None` for a program that is too large to keep.
     artifact: Option<Bytes>,
     options: Vec<u8>,
 }
 
 impl Recipe {
-    /// Longest program that is kept, in bytes.
+    /// Maximum size of a program that is kept, in bytes.
     const LONGEST: usize = 16 << 20;
 
     pub(super) fn new(artifact: Bytes, options: Vec<u8>) -> Self {
         Self { artifact: Some(artifact).filter(|bytes| bytes.len() <= Self::LONGEST), options }
     }
 
-    /// Returns the bytes that are kept.
+    /// Returns the size of the kept input in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let artifact = self.artifact.as_ref().map_or(0, Bytes::len);
         artifact.saturating_add(self.options.len()) as u64
@@ -95,13 +94,13 @@ impl Recipe {
 /// An output of a program.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The whole array.
+    /// Metadata of the whole array.
     pub(crate) spec: ArraySpec,
     /// The shape of a shard.
     pub(crate) shard: Shape,
     /// Contents on each device.
     pub(crate) contents: Contents,
-    /// In what memory it lies.
+    /// Kind of memory of the output.
     pub(crate) kind: Kind,
     /// Memories of the shards, in the order of the devices.
     pub(crate) spaces: Vec<MemorySpace>,
@@ -117,16 +116,16 @@ impl Program {
         Arc::clone(&self.state().executable)
     }
 
-    /// Returns the compiled program, if the client of that generation has it.
+    /// Returns the compiled program, if the client of this generation has loaded it.
     pub(crate) fn loaded_on(&self, generation: usize) -> Option<Arc<LoadedExecutable>> {
         let loaded = self.state();
         (loaded.generation == generation).then(|| Arc::clone(&loaded.executable))
     }
 
-    /// Compiles it again, for the client of another generation. Waits for the plug-in.
+    /// Compiles the program again, for the client of another generation. Waits for the plug-in.
     ///
     /// # Errors
-    /// The compiler's words; UNAVAILABLE for a program that is too large to be kept.
+    /// The compiler's error; UNAVAILABLE for a program that was too large to keep.
     pub(crate) fn load_on(
         &self,
         generation: usize,
@@ -148,17 +147,17 @@ impl Program {
         Ok(executable)
     }
 
-    /// Returns true if nothing bounds its run: it has loops, or parts that wait for one another.
+    /// Returns true if the run is unbounded: it has loops, or parts that wait for one another.
     pub(crate) const fn may_be_endless(&self) -> bool {
         self.may_be_endless
     }
 
-    /// Returns the places of the devices that it runs on.
+    /// Returns the positions of the program's devices.
     pub(crate) fn devices(&self) -> &[usize] {
         &self.devices
     }
 
-    /// Returns true if it calls functions of its client, and so may wait for it.
+    /// Returns true if the program calls functions of its client, and so may wait for it.
     pub(crate) fn calls_back(&self) -> bool {
         !self.callbacks.list().is_empty()
     }
@@ -173,15 +172,15 @@ impl Program {
         &self.outputs
     }
 
-    /// Returns true if it takes the memory of that argument, unless a run says otherwise.
+    /// Returns true if the program takes the memory of this argument, unless a run overrides it.
     pub(crate) fn takes(&self, argument: usize) -> bool {
         self.donated.contains(&argument)
     }
 
-    /// Fails if it cannot be run with that many arrays.
+    /// Checks that the program can be run with this number of arrays.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if it was deleted, INVALID_ARGUMENT for another number than it has
+    /// FAILED_PRECONDITION if it was deleted, INVALID_ARGUMENT if the number differs from its
     /// parameters.
     pub(crate) fn check(&self, arguments: usize) -> Result<(), Status> {
         if self.is_deleted() {
@@ -202,24 +201,24 @@ impl Program {
         ))
     }
 
-    /// Returns the bytes that it needs for itself while it runs, on all of its devices together.
+    /// Returns the bytes that the program needs while it runs, on all of its devices together.
     pub(crate) fn inside(&self) -> u64 {
         self.inside
     }
 
-    /// Returns the bytes that it takes as long as it is loaded: what is kept of its source, and its
-    /// code, which is at least as long as the source where the plug-in does not say it.
+    /// Returns the bytes that the program takes while it is loaded: its kept source and its code.
+    /// If the plug-in does not report the code's size, that counts as the source's size.
     pub(crate) fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// Holds the room for what it takes as long as it is loaded.
+    /// Sets the permit for the memory that the program takes while it is loaded.
     pub(crate) fn hold(&mut self, room: Permit) {
         self.room = Some(room);
     }
 
-    /// Bytes without which it cannot run at all: what it needs for itself, and outputs that do not
-    /// lie in its arguments.
+    /// Returns the minimum of bytes for a run: its temporary memory, and outputs that do not reuse
+    /// arguments.
     pub(crate) fn least(&self) -> u64 {
         let outputs = self
             .outputs
@@ -242,7 +241,8 @@ impl Program {
         self.metadata.clone()
     }
 
-    /// Frees what it holds of the devices; it cannot be run any more. May wait for the plug-in.
+    /// Frees the program's resources on the devices; it cannot be run any more. May wait for the
+    /// plug-in.
     ///
     /// # Errors
     /// The error that the plug-in reports.

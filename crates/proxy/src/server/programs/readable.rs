@@ -1,4 +1,5 @@
-//! A program as the plug-in can read it: clients are newer than plug-ins, and the other way round.
+//! Converts a program to a version that the plug-in can read: clients and plug-ins may be newer
+//! than each other.
 
 use std::borrow::Cow;
 
@@ -11,16 +12,17 @@ use serdes_pjrt::{Client, Value};
 use super::{called::CallRules, sorts, waiting};
 use crate::status::status;
 
-/// Returns the program as it came, or written for the plug-in, where that says what it reads.
+/// Returns the program unchanged, or converted for the plug-in, if that reports its version.
 ///
-/// With `portable_only` the structure of the artifact, the names that it calls and its operations
-/// are read here before the plug-in sees it, and its sorts become stable: parsers of MLIR's text and
-/// of other bytecode, and comparators of sorts, were made for trusted input. `callbacks` functions of the client came with it.
+/// With `portable_only` the structure of the artifact, its calls and its operations are checked
+/// before the plug-in sees it, and its sorts become stable: parsers of MLIR text and of other
+/// bytecode, and comparators of sorts, were made for trusted input. `callbacks` is the number of
+/// client functions that came with it.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for what is no such artifact, calls what the rules do not allow, or sorts by a
-/// comparator that may contradict itself;
-/// UNIMPLEMENTED for operations that would wait for ever, with the versions of the program and of the plug-in, and with what the plug-in does
+/// INVALID_ARGUMENT for bytes that are no such artifact, calls that the rules do not permit, or
+/// sorts with a comparator that may contradict itself; UNIMPLEMENTED for operations that would wait
+/// for ever; with the versions of the program and the plug-in, for operations that the plug-in does
 /// not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],
@@ -71,8 +73,8 @@ fn unreadable(error: &StableHloError, client: &Client, has_bridge: bool) -> Stat
     )
 }
 
-/// Returns the error for a program that the plug-in does not compile: says also if it is newer than
-/// the plug-in, which may be the reason.
+/// Returns the error for a program that the plug-in does not compile: adds if the program is newer
+/// than the plug-in, which may be the reason.
 pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Status {
     let Ok(program) = Program::read(artifact) else { return status };
     let Some(newest) = newest(client) else { return status };
@@ -89,7 +91,7 @@ pub(super) fn refused(status: Status, artifact: &[u8], client: &Client) -> Statu
     Status::new(status.code(), message)
 }
 
-/// Returns the newest StableHLO that a plug-in reads, if it says that.
+/// Returns the newest StableHLO that a plug-in reads, if it reports that.
 fn newest(client: &Client) -> Option<StableHloVersion> {
     let said = client.plugin().attributes().iter();
     let mut said = said.filter(|(name, _)| name == "stablehlo_current_version");

@@ -1,17 +1,18 @@
-//! Sorts that stay within their arrays, whatever the comparator says.
+//! Makes sorts stay within their arrays with any comparator.
 //!
-//! XLA on a CPU hands a comparator to the sort of its standard library. A sort that is not stable
-//! trusts it: one that contradicts itself leads it beyond the array, and the process ends. Stable
-//! ones merge, and are sure to end within their array for each comparator that gives the same answer
-//! to the same question. So every sort is stable here, as those of JAX are unless a program says
-//! otherwise, and comparators have no operations but those that compute one value of others.
-//! Functions that XLA writes out as sorts that are not stable compare plainly, or not at all.
+//! XLA on a CPU passes a comparator to the sort of its standard library. An unstable sort trusts
+//! it: an inconsistent one leads it beyond the array, and the process ends. Stable sorts merge, and
+//! stay within their array for each comparator that gives the same answer to the same question. So
+//! every sort is made stable, as those of JAX are unless a program says otherwise, and comparators
+//! may only have operations that compute one value from others. Functions that XLA expands to
+//! unstable sorts compare plainly, or not at all.
 
 use serdes::{codec::Status, stablehlo::Program};
 
 use crate::status::status;
 
-/// Operations of comparators, without their versions: of the same arguments they give the same.
+/// Operations permitted in comparators, without their versions: deterministic functions of their
+/// arguments.
 const OPERATIONS: &[&str] = &[
     "abs",
     "add",
@@ -68,15 +69,15 @@ const OPERATIONS: &[&str] = &[
     "xor",
 ];
 
-/// The function that XLA writes out as a sort by the comparator of the program, stable or not. Its
-/// comparators are a single `GT` or `LT`. NaNs are equal to everything for them, which is no weak
-/// order; but never does each of two values come before the other, and no value before itself. The
-/// sort of libstdc++ needs no more to stay within its array: the median of three values ends its
-/// search from both sides, and somewhere before each value that it inserts lies a median which that
-/// value does not come before. `tests/interop/jaxlib_hostile.py` tries it over NaNs.
+/// The function that XLA expands to a sort with the program's comparator, stable or not. Its
+/// comparators are a single `GT` or `LT`. To them NaNs are equal to everything, which is no weak
+/// order; but two values never both come before each other, and no value before itself. The sort of
+/// libstdc++ needs no more to stay within its array: the median of three values ends its search
+/// from both sides, and before each value that it inserts there is a median which that value does
+/// not come before. `tests/interop/jaxlib_hostile.py` tests it with NaNs.
 const WRITTEN_OUT: &str = "ApproxTopK";
 
-/// Returns the program with all of its sorts stable; `None` if they are.
+/// Returns the program with stable sorts; `None` if they are stable already.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for a comparator that may contradict itself, and for a sort that cannot be

@@ -1,5 +1,5 @@
-//! Programs are compiled somewhere else first: a compiler that ends its process over a program then
-//! ends nothing but that.
+//! Compiles programs in another process first: a compiler that crashes on a program then ends only
+//! that process.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -18,46 +18,46 @@ use crate::{
     status::status,
 };
 
-/// Compiles programs in a process of its own, to see whether that can be done.
+/// Compiles programs in a separate process, to find out if they compile.
 ///
 /// A compiler is foreign code that reads bytes of untrusted clients; some programs make it overflow
-/// its stack, fail an assertion, or work for hours. A server with such a process compiles a program
-/// itself only if the process has come to its end with it. Without one, a program that ends the
+/// its stack, fail an assertion, or work for hours. A server with a trial compiler compiles a
+/// program itself only after the trial has succeeded. Without one, a program that crashes the
 /// compiler ends the server.
 pub trait TrialCompiler: fmt::Debug + Send + Sync {
     /// Compiles a program (of the format `mlir`) with these options (`xla.CompileOptionsProto`) on
-    /// the same plug-in as the server's, and forgets it.
+    /// the server's plug-in, and discards the result.
     ///
     /// # Errors
-    /// Why it is not compiled.
+    /// The reason why the program is not compiled.
     fn compile(&self, program: &[u8], options: &[u8], limit: Duration) -> Result<(), TrialFailure>;
 }
 
-/// Why a program is not compiled in a process of its own.
+/// The reason why a trial compilation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialFailure {
-    /// The compiler says why.
+    /// The compiler reported an error.
     #[error("{message}")]
     Refused {
         /// Status code of the error.
         code: StatusCode,
-        /// Its words.
+        /// Message of the error.
         message: String,
     },
     /// The process ended without an answer.
     #[error("the compiler did not survive it: {how}")]
     Ended {
-        /// In which way.
+        /// Description of the end.
         how: String,
     },
-    /// The time was up, and the process was ended.
+    /// The time limit was exceeded, and the process was ended.
     #[error("it took too long")]
     Overdue,
-    /// There is no process.
+    /// The process could not be started.
     #[error("no compiler could be started: {reason}")]
     NotStarted {
-        /// For what reason.
+        /// Reason of the failure.
         reason: String,
     },
 }
@@ -75,7 +75,7 @@ impl TrialFailure {
     }
 }
 
-/// Who compiles programs first, and which have passed.
+/// The trial compiler, and the programs that have passed.
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
     compiler: Option<Arc<dyn TrialCompiler>>,
@@ -87,12 +87,12 @@ impl Trials {
         Self { compiler, passed: Mutex::default() }
     }
 
-    /// Has the program compiled where nothing is lost, unless that was done before. Waits for it
-    /// until `deadline`, which is `limit` after the client has asked.
+    /// Compiles the program in a trial, unless it has passed before. Waits until `deadline`, which
+    /// is `limit` after the client's request.
     ///
     /// # Errors
-    /// The inner one in the compiler's words; the outer one is UNAVAILABLE if the compiler did not
-    /// survive the program, DEADLINE_EXCEEDED if it was stopped.
+    /// The inner error is the compiler's; the outer one is UNAVAILABLE if the compiler crashed,
+    /// DEADLINE_EXCEEDED if it was stopped.
     pub(super) fn run(
         &self,
         program: &[u8],
@@ -131,16 +131,16 @@ impl Trials {
     }
 }
 
-/// Until when a client waits for its program.
+/// The time until which a client waits for its program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    /// `None` is never.
+    /// `None` for no deadline.
     at: Option<Instant>,
     limit: Duration,
 }
 
 impl Deadline {
-    /// So long after now.
+    /// Creates a deadline after `limit` from now.
     pub(crate) fn after(limit: Duration) -> Self {
         Self { at: Instant::now().checked_add(limit), limit }
     }
@@ -154,7 +154,7 @@ impl Deadline {
     }
 }
 
-/// Programs that have passed, as long as they are among the last ones.
+/// The last programs that have passed.
 #[derive(Debug, Default)]
 struct Passed {
     known: HashSet<Digest>,
@@ -162,7 +162,7 @@ struct Passed {
 }
 
 impl Passed {
-    /// Most digests that are kept, of 64 bytes each.
+    /// Maximum number of digests that are kept, of 64 bytes each.
     const MOST: usize = 1 << 14;
 
     fn contains(&self, digest: &Digest) -> bool {

@@ -1,4 +1,4 @@
-//! Operations that wait for a partner outside of the program, which a server does not have.
+//! Detects operations that wait for a partner outside of the program, which a server does not have.
 //!
 //! `infeed` and `outfeed` wait for a host that feeds the device and takes from it; the IFRT proxy
 //! has no request for either, so that no client can be that host. `send` and `recv` wait for the
@@ -15,8 +15,8 @@ const FEEDS: &[&str] = &["infeed", "outfeed"];
 /// Operations that exchange data with the other end of a channel.
 const CHANNELS: &[&str] = &["send", "recv"];
 
-/// Fails for a program with an operation that would wait for ever; `callbacks` is the number of
-/// functions of its client that came with it.
+/// Refuses a program with an operation that would wait for ever; `callbacks` is the number of
+/// client functions that came with it.
 ///
 /// # Errors
 /// UNIMPLEMENTED for `infeed` and `outfeed`, and for `send` and `recv` without a function.

@@ -10,17 +10,17 @@ use serdes::{
 use super::{request::Reply, table::kind};
 use crate::{server::metrics::Gauges, status::to_proto};
 
-/// A request that is to be answered.
+/// A request that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// Its number in its session.
+    /// Number of the request in its session.
     pub(crate) op_id: u64,
     pub(crate) kind: &'static str,
     since: Instant,
 }
 
 impl Asked {
-    /// Returns the request that has just come.
+    /// Records a request that has just arrived.
     pub(crate) fn now(request: &IfrtRequest) -> Self {
         let metadata = request.request_metadata.as_ref();
         let op_id = metadata.map(|metadata| metadata.op_id).unwrap_or_default();
@@ -28,7 +28,7 @@ impl Asked {
     }
 }
 
-/// Counts a request that is answered, and says so.
+/// Counts and logs an answered request.
 pub(crate) fn note(gauges: &Gauges, asked: Asked, reply: &Reply) {
     let Asked { kind, since, .. } = asked;
     gauges.requests.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +45,7 @@ pub(crate) fn note(gauges: &Gauges, asked: Asked, reply: &Reply) {
     }
 }
 
-/// Returns the message of an answer; `answered` counts those that were no errors.
+/// Encodes an answer; `answered` counts the successful ones.
 pub(crate) fn respond(
     gauges: &Gauges,
     asked: Asked,

@@ -1,4 +1,4 @@
-//! Shards out of host buffers: written when the buffers come, or as they come.
+//! Creates shards from host buffers: written when the buffers arrive, or while they arrive.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::{
     status::status,
 };
 
-/// A host buffer as an array is made of it.
+/// A host buffer and its layout, as the source of an array.
 struct Source {
     handle: u64,
     dtype: DType,
@@ -51,28 +51,28 @@ impl Source {
             Item::Bytes(bytes) => {
                 Region::new(shape.dims(), bytes, strides.map(|strides| &strides.strides[..]))?
             }
-            // Strides of strings say nothing.
+            // Strides of strings have no meaning.
             Item::Strings => Region::dense(shape.dims(), 1)?,
         };
         Ok(Self { handle, dtype, shape, item, region })
     }
 
-    /// Returns true if the bytes of each shard are all of the host buffer in its order, so that
-    /// they can be passed on as they arrive.
+    /// Returns true if each shard has the bytes of the whole host buffer in its order, so that they
+    /// can be passed on as they arrive.
     fn streams(&self, pending_shards: &[PendingShard]) -> bool {
         matches!(self.item, Item::Bytes(_))
             && self.region.is_dense()
             && pending_shards.iter().all(|pending| *pending.domain.shape() == self.shape)
     }
 
-    /// Returns the number of bytes of the host that are needed to make a shard, beside the buffer.
+    /// Returns the host memory in bytes that creating a shard needs, in addition to the buffer.
     fn beside(&self, pending: &PendingShard) -> u64 {
         let whole = *pending.domain.shape() == self.shape;
         match self.item {
             Item::Bytes(_) if whole && self.region.is_dense() => 0,
             Item::Bytes(item) => Region::dense(pending.domain.shape().dims(), item)
                 .map_or(0, |region| region.bytes()),
-            // What is kept of a string beside its bytes.
+            // Memory of a string in addition to its bytes.
             Item::Strings => {
                 self.region.bytes().saturating_mul(2 * size_of::<bytes::Bytes>() as u64)
             }
@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-/// A shard that waits for its data, a part of a source.
+/// A shard that waits for its data, which is a part of a source.
 struct PendingShard {
     domain: IndexDomain,
     space: MemorySpace,
@@ -106,7 +106,7 @@ impl PendingShard {
     /// Contents of the shard.
     ///
     /// # Errors
-    /// INTERNAL for elements that have no place on a device.
+    /// INTERNAL for elements that devices cannot store.
     fn contents(&self, dtype: DType) -> Result<Contents, Status> {
         contents_of(dtype, self.domain.shape())
     }
@@ -119,27 +119,27 @@ impl PendingShard {
     }
 }
 
-/// Arrays that a request makes, with the shards that wait for their data.
+/// Arrays of a request, with the shards that wait for their data.
 pub(super) struct PendingArrays {
     arrays: Vec<Array>,
     sources: Vec<(Source, Vec<PendingShard>)>,
-    /// The receiver of each source, which the transfer sends when its data has arrived.
+    /// Receiver of each source, to which the transfer sends the data or their stream.
     arriving: Vec<oneshot::Receiver<Result<Arrival, Status>>>,
     handles: Vec<u64>,
     response: fn(Vec<u64>) -> Response,
 }
 
 impl PendingArrays {
-    /// None yet; `response` is the answer with the arrays' handles.
+    /// Creates an empty set; `response` creates the answer from the arrays' handles.
     pub(super) fn new(response: fn(Vec<u64>) -> Response) -> Self {
         let (arrays, sources) = (Vec::new(), Vec::new());
         Self { arrays, sources, arriving: Vec::new(), handles: Vec::new(), response }
     }
 
-    /// Adds a host buffer; its number among the sources.
+    /// Adds a host buffer; returns its number among the sources.
     ///
     /// # Errors
-    /// The errors of strides and element types that cannot be used.
+    /// The errors of invalid strides and element types.
     pub(super) fn source(
         &mut self,
         handle: u64,
@@ -151,10 +151,10 @@ impl PendingArrays {
         Ok(self.sources.len() - 1)
     }
 
-    /// Adds an array whose shards are those parts of the sources.
+    /// Adds an array whose shards are parts of the sources.
     ///
     /// # Errors
-    /// The errors of a sharding that these devices do not have.
+    /// The errors of a sharding for unknown devices.
     pub(super) fn array(
         &mut self,
         context: &Context,
@@ -174,10 +174,10 @@ impl PendingArrays {
         Ok(())
     }
 
-    /// Puts the arrays under their handles, and asks for their host buffers.
+    /// Registers the arrays under their handles, and requests their host buffers.
     ///
     /// # Errors
-    /// The errors of handles that cannot be used; RESOURCE_EXHAUSTED for too many host buffers.
+    /// The errors of invalid handles; RESOURCE_EXHAUSTED for too many host buffers.
     pub(super) fn register(mut self, session: &Session, wanted: &[u64]) -> Result<Self, Status> {
         self.handles = session.register(wanted, std::mem::take(&mut self.arrays))?;
         for (source, pending_shards) in &self.sources {
@@ -197,7 +197,7 @@ impl Work for PendingArrays {
         });
         let mut outcome = Ok(());
         if supplies.len() > 1 {
-            // At the same time: a client may send any of the buffers first, and wait for its answer
+            // Concurrently: a client may send any of the buffers first, and wait for its answer
             // before it sends the next.
             let mut tasks: JoinSet<_> = supplies.collect();
             while let Some(supplied) = tasks.join_next().await {
@@ -212,7 +212,7 @@ impl Work for PendingArrays {
     }
 }
 
-/// Writes the shards that are made of a source, when it comes.
+/// Writes the shards of a source when its data arrive.
 async fn supply(
     session: Arc<Session>,
     source: Source,
@@ -245,7 +245,7 @@ async fn supply(
     Err(failed)
 }
 
-/// Writes a buffer into all shards as it comes: it is never in the memory of the host as a whole.
+/// Writes a buffer into all shards as it arrives: it is never completely in host memory.
 async fn stream(
     session: &Arc<Session>,
     mut incoming: Incoming,
@@ -279,15 +279,15 @@ async fn stream(
     writers.into_iter().map(MemoryWriter::finish).collect()
 }
 
-/// Writes shards out of a buffer.
+/// Writes shards from a buffer.
 async fn write(
     session: &Arc<Session>,
     source: Source,
     buffer: Arc<HostBuffer>,
     pending_shards: Vec<PendingShard>,
 ) -> Result<(), Status> {
-    // What is cut out of the buffer lies beside it until it is on its device, one shard after the
-    // other.
+    // Parts of the buffer are copied on the host until they are on their device, one shard at a
+    // time.
     let beside =
         pending_shards.iter().map(|pending| source.beside(pending)).max().unwrap_or_default();
     let beside = match beside {
@@ -359,7 +359,7 @@ async fn write_shard(
     }
 }
 
-/// Waits for the device.
+/// Writes the strings of shards. Waits for the device.
 fn write_strings(
     session: &Session,
     buffer: &HostBuffer,

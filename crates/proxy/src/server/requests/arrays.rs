@@ -1,4 +1,4 @@
-//! Arrays out of host buffers, and arrays that have failed already.
+//! Creation of arrays from host buffers, and of failed arrays.
 
 use serdes::{
     codec::Status,
@@ -24,7 +24,7 @@ use crate::{
     status::{from_proto, status},
 };
 
-/// One array of one host buffer, of which each shard has a part.
+/// Creates one array from one host buffer, of which each shard has a part.
 impl Request for MakeArrayFromHostBufferRequest {
     type Work = PendingArrays;
 
@@ -60,7 +60,7 @@ impl Request for MakeArrayFromHostBufferRequest {
     }
 }
 
-/// Arrays of several host buffers, each of which is one or more whole shards.
+/// Creates arrays from several host buffers, each of which is one or more whole shards.
 impl Request for MakeArraysFromHostBufferShardsRequest {
     type Work = PendingArrays;
 
@@ -90,11 +90,11 @@ impl Request for MakeArraysFromHostBufferShardsRequest {
     }
 }
 
-/// Adds the host buffers of an array to the sources; which of them each shard is, in the order of
-/// the shards.
+/// Adds the host buffers of an array to the sources; returns the source of each shard, in the order
+/// of the shards.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if they are not just the array's shards.
+/// INVALID_ARGUMENT if they are not exactly the array's shards.
 fn shards_of(
     session: &Session,
     pending_arrays: &mut PendingArrays,
@@ -141,7 +141,7 @@ fn shards_of(
 }
 
 /// # Errors
-/// INVALID_ARGUMENT if a shard is missing, or has another shape than the sharding says.
+/// INVALID_ARGUMENT if a shard is missing, or its shape differs from the sharding's.
 fn check_shards(
     array: &ArraySpec,
     expected: usize,
@@ -178,8 +178,7 @@ impl Request for MakeErrorArraysRequest {
         let mut arrays = Vec::with_capacity(self.array_specs.len());
         for spec in &self.array_specs {
             let spec: ArraySpec = session.decode(Some(spec))?;
-            // A sharding over more devices than there are is refused before it is asked for as many
-            // shapes.
+            // A sharding over too many devices is refused before as many shapes are computed.
             let spaces = context.devices.spaces(spec.sharding())?;
             let shapes = shard_shapes(&spec);
             let buffer = Buffer::known(Err(error.clone()));
@@ -198,7 +197,7 @@ impl Request for MakeErrorArraysRequest {
 }
 
 /// # Errors
-/// UNIMPLEMENTED for strings on devices that do not take them, and for types without data.
+/// UNIMPLEMENTED for strings on devices that cannot store them, and for types without data.
 fn check_dtype(context: &Context, dtype: DType) -> Result<(), Status> {
     if item_size(dtype)? == Item::Strings && !context.devices.take_strings() {
         return Err(status!(Unimplemented, "arrays of strings need a device of the kind `cpu`"));
@@ -209,12 +208,12 @@ fn check_dtype(context: &Context, dtype: DType) -> Result<(), Status> {
 /// Returns the part of the array that each of its devices holds.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if the sharding does not say it.
+/// INVALID_ARGUMENT if the sharding does not define it.
 fn domains_of(spec: &ArraySpec) -> Result<Vec<IndexDomain>, Status> {
     let sharding = spec.sharding();
     match sharding.index_domains(spec.shape()) {
         Ok(domains) => Ok(domains),
-        // One device has it all, whatever the kind of sharding.
+        // A single device has the whole array with any sharding.
         Err(_) if sharding.devices().len() == 1 => {
             Ok(vec![IndexDomain::whole(spec.shape().clone())])
         }
@@ -222,7 +221,7 @@ fn domains_of(spec: &ArraySpec) -> Result<Vec<IndexDomain>, Status> {
     }
 }
 
-/// Returns the shape of each shard, or of the array where the sharding does not say it.
+/// Returns the shape of each shard, or of the array if the sharding does not define it.
 fn shard_shapes(spec: &ArraySpec) -> Vec<Shape> {
     match spec.sharding().disassemble(spec.shape()) {
         Ok(parts) => parts.into_iter().map(|(shape, _)| shape).collect(),

@@ -1,5 +1,5 @@
-//! Functions of the client that programs call: the client asks for the next call, which may be long
-//! in coming, and says what the function has answered.
+//! Functions of the client that programs call: the client polls for the next call, which may take
+//! long, and returns the function's results.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) struct Polling {
 }
 
 impl Work for Polling {
-    /// Without a handle in the answer the function is not called any more.
+    /// Waits for a call. An answer without a handle ends the polling.
     async fn run(self, session: Arc<Session>) -> Reply {
         let Self { handle, callback, operands } = self;
         let mut stop = session.context.stop.subscribe();
@@ -66,12 +66,12 @@ impl Work for Polling {
     }
 }
 
-/// Gives a call to the client: its operands as a host buffer, and a handle to answer it with.
+/// Passes a call to the client: its operands as a host buffer, and a handle for the answer.
 async fn take(session: &Session, call: Call, operands: Filling) -> Result<u64, Status> {
     let held = match session.hold(call.operands.len() as u64, Direction::Result).await {
         Ok(held) => held,
         Err(status) => {
-            // What is wrong with the answer of an error is nothing.
+            // An error answer is always valid.
             let _ = call.answer(Err(status.message().to_owned()));
             return Err(status);
         }
@@ -104,7 +104,7 @@ impl Request for LoadedHostCallbackReturnRequest {
     }
 }
 
-/// The results of a call, on their way.
+/// The results of a call that are arriving.
 pub(super) struct Returning {
     call: Call,
     handle: u64,
@@ -118,7 +118,7 @@ impl Work for Returning {
         match results {
             Ok(results) => call.answer(Ok(results))?,
             Err(status) => {
-                // An error has no length that could be wrong.
+                // An error answer has no length to check.
                 let _ = call.answer(Err(status.message().to_owned()));
                 return Err(status);
             }

@@ -1,4 +1,4 @@
-//! Programs: compiled, described, forgotten.
+//! Requests about programs: compilation, description, deletion.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -61,7 +61,7 @@ impl Request for CompileRequest {
 /// Returns the program of a handle.
 ///
 /// # Errors
-/// UNIMPLEMENTED of a server that has none at all; NOT_FOUND.
+/// UNIMPLEMENTED if the server has no programs at all; NOT_FOUND.
 pub(super) fn loaded(
     context: &Context,
     session: &Session,
@@ -101,7 +101,7 @@ impl Work for Compiling {
                 };
                 let mut program =
                     compile(&context.devices, &source, held, &context.gauges, compiler)?;
-                // One that finds no room however much is given back is of no use.
+                // Refuse a program that can never be run within the quotas.
                 own.quotas.can_hold(program.least())?;
                 let room = own.quotas.loaded(program.kept())?;
                 program.hold(room);
@@ -112,9 +112,9 @@ impl Work for Compiling {
         let gauges = &session.context.gauges;
         gauges.programs_compiled.fetch_add(1, Ordering::Relaxed);
         let mut table = session.table();
-        // It is ready; clients of old builds ask, and can ask once.
+        // The program is ready; clients of old builds ask for it once.
         answer.ready_future_handle = Some(table.future(Promised::known(Ok(())))?);
-        // Each waits for its calls in a request that goes on as long as the program is there.
+        // Each callback is polled by a request that lasts as long as the program.
         let most = session.context.limits.requests_per_session / 2;
         answer.loaded_host_callback_handles = table.add_callbacks(callbacks.list(), most)?;
         answer.loaded_executable_handle = table.add_program(Arc::new(program))?;
@@ -140,7 +140,7 @@ impl Request for LoadedExecutableDestructRequest {
     }
 }
 
-/// A program whose last handle is gone.
+/// A program whose last handle was dropped.
 pub(super) struct Dropping(Arc<Program>);
 
 impl Work for Dropping {
@@ -159,7 +159,7 @@ impl Work for Dropping {
 impl Request for LoadedExecutableDeleteRequest {
     type Work = Nothing;
 
-    /// The result of deleting it is in the answer's future.
+    /// The answer's future has the result of the deletion.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let program = loaded(context, session, self.loaded_executable_handle)?;
         let outcome = program.delete().map_err(|status| short(&status));
@@ -189,8 +189,8 @@ impl Request for LoadedExecutableCostAnalysisRequest {
     }
 }
 
-/// A program whose costs are asked. What the plug-in does not say is in the answer, where clients
-/// take it for nothing said.
+/// Request for the costs of a program. An error of the plug-in is part of the answer, where clients
+/// take it for missing data.
 pub(super) struct Estimate(Arc<Program>);
 
 impl Work for Estimate {
@@ -217,8 +217,8 @@ impl Work for Estimate {
 impl Request for LoadedExecutableHumanReadableProgramTextRequest {
     type Work = Nothing;
 
-    /// The C interface has no text of programs; said inside of the answer, clients raise it where
-    /// it is asked for.
+    /// The C interface has no program text; the error inside of the answer is raised by clients
+    /// where the text is used.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         loaded(context, session, self.loaded_executable_handle)?;
         let status = status!(Unimplemented, "PJRT plug-ins give no text of a compiled program");

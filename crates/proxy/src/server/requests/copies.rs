@@ -1,4 +1,4 @@
-//! Arrays out of whole shards of arrays: taken apart, put together, copied, seen as another type.
+//! Requests that create arrays from whole shards: disassembly, assembly, copies, bitcasts.
 
 use serdes::{
     codec::Status,
@@ -19,7 +19,7 @@ use crate::{
     status::status,
 };
 
-/// The first shard of an array that every device holds as a whole.
+/// Returns the first shard of a fully replicated array.
 impl Rearrange for FullyReplicatedShardRequest {
     handles!(array_handle, result_handle => FullyReplicatedShardResponse);
 
@@ -45,7 +45,7 @@ impl Rearrange for FullyReplicatedShardRequest {
     }
 }
 
-/// Each shard as an array.
+/// Returns each shard as an array.
 impl Rearrange for DisassembleIntoSingleDeviceArraysRequest {
     handles!(array_handle, result_handles[] => DisassembleIntoSingleDeviceArraysResponse);
 
@@ -61,7 +61,7 @@ impl Rearrange for DisassembleIntoSingleDeviceArraysRequest {
     }
 }
 
-/// One array whose shards are the arrays of one shard each.
+/// Assembles an array from arrays of one shard each.
 impl Rearrange for AssembleArrayFromSingleDeviceArraysRequest {
     handles!(
         single_device_array_handles[],
@@ -99,10 +99,10 @@ impl Rearrange for AssembleArrayFromSingleDeviceArraysRequest {
     }
 }
 
-/// Returns the shard of an array that has one, where it becomes the shard of another array.
+/// Returns the only shard of an array, for use as the shard of another array.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if it has another type, place or shape than that one.
+/// INVALID_ARGUMENT if its type, place or shape differs.
 fn only_shard<'a>(
     index: usize,
     array: &'a Array,
@@ -141,7 +141,7 @@ fn only_shard<'a>(
     }
 }
 
-/// The arrays on other devices or in another kind of memory.
+/// Copies arrays to other devices or another kind of memory.
 impl Rearrange for CopyArraysRequest {
     handles!(array_handles[], result_handles[] => CopyArraysResponse);
 
@@ -166,7 +166,7 @@ impl Rearrange for CopyArraysRequest {
     }
 }
 
-/// Arrays of the same bytes, with another type and shape.
+/// Creates arrays of the same bytes, with another type and shape.
 impl Rearrange for BitcastArraysRequest {
     handles!(array_handles[], result_handles[] => BitcastArraysResponse);
 
@@ -205,7 +205,7 @@ impl Rearrange for BitcastArraysRequest {
     }
 }
 
-/// Returns the bytes of a shard.
+/// Returns the size of a shard in bytes.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for types without a fixed size.
@@ -218,7 +218,7 @@ fn shard_bytes(dtype: DType, shape: &Shape) -> Result<u64, Status> {
     }
 }
 
-/// Returns a shard as an array of its own.
+/// Returns a shard as a separate array.
 fn single(devices: &Devices, array: &Array, shard: Shard) -> Array {
     let device = devices.id(shard.space.device);
     let sharding = SingleDeviceSharding::new(device).with_memory_kind(shard.space.kind.name());
@@ -226,7 +226,7 @@ fn single(devices: &Devices, array: &Array, shard: Shard) -> Array {
     Array { spec, shards: vec![shard] }
 }
 
-/// Spec with the same type and shape, and another sharding.
+/// Returns a spec with the same type and shape, and another sharding.
 fn respec(spec: &ArraySpec, sharding: Sharding) -> ArraySpec {
     let new = ArraySpec::new(spec.dtype(), spec.shape().clone(), sharding);
     match spec.layout() {

@@ -1,4 +1,4 @@
-//! Programs that are run.
+//! Requests that run programs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,8 +33,8 @@ use crate::{
 impl Request for LoadedExecutableExecuteRequest {
     type Work = Executing;
 
-    /// Returns the arguments that the program takes are gone with this, and its results can be
-    /// used, whenever it is run.
+    /// After planning, arguments that the program takes are gone, and its results can be used,
+    /// whenever it runs.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Executing>, Status> {
         let program = loaded(context, session, self.loaded_executable_handle)?;
         let options = match &self.execute_options {
@@ -62,7 +62,7 @@ impl Request for LoadedExecutableExecuteRequest {
         let given = given.filter(|(_, argument)| argument.is_taken());
         let given = given.map(|(handle, argument)| (handle, argument.array()));
         let handles = session.exchange(&self.result_array_handle, arrays, given)?;
-        // A client that has chosen the handles knows what is behind them.
+        // A client that chose the handles needs no descriptions.
         let outputs = match self.result_array_handle.is_empty() {
             true => describe(&program, &handles, session)?,
             false => Vec::new(),
@@ -79,14 +79,14 @@ impl Request for LoadedExecutableExecuteRequest {
     fn refuse(&self, session: &Session, status: &Status) {
         if self.result_status_handle != 0 {
             let outcome = Promised::known(Err(short(status)));
-            // Without room for it, the client is told that there is none.
+            // Without a free handle, the client gets none.
             drop(session.table().named_future(self.result_status_handle, outcome));
         }
     }
 }
 
-/// Returns a future of the run, if the client wants one, and the handle that it is told: none,
-/// unless the options ask for it (clients end their process on one).
+/// Creates a future of the run, if the client wants one, and the handle for the answer: none,
+/// unless the options request it (clients end their process on one).
 fn status_of(
     request: &LoadedExecutableExecuteRequest,
     session: &Session,
@@ -107,7 +107,7 @@ fn status_of(
 /// The promises of the shards of outputs, by output and then by device.
 type Promises = Vec<Vec<Promise<Arc<Memory>>>>;
 
-/// Returns the outputs of a program as arrays that are to come, and the promises of their shards.
+/// Returns the outputs of a program as pending arrays, and the promises of their shards.
 fn promised(program: &Program) -> (Promises, Vec<Array>) {
     let mut promises = Vec::with_capacity(program.outputs().len());
     let mut arrays = Vec::with_capacity(program.outputs().len());
@@ -125,10 +125,10 @@ fn promised(program: &Program) -> (Promises, Vec<Array>) {
     (promises, arrays)
 }
 
-/// Descriptions of the outputs for the client.
+/// Describes the outputs for the client.
 ///
 /// # Errors
-/// The errors of writing them at the agreed version.
+/// The errors of encoding them at the negotiated version.
 fn describe(program: &Program, handles: &[u64], session: &Session) -> Result<Vec<Output>, Status> {
     let version = session.agreement.serdes();
     let outputs = program.outputs().iter().zip(handles).map(|(output, handle)| {
@@ -143,7 +143,7 @@ fn describe(program: &Program, handles: &[u64], session: &Session) -> Result<Vec
     outputs.collect()
 }
 
-/// A program to be run when its arguments are there.
+/// A program to be run when its arguments are available.
 pub(super) struct Executing {
     launch: Launch,
     promises: Promises,
@@ -152,8 +152,7 @@ pub(super) struct Executing {
 }
 
 impl Work for Executing {
-    /// The answer comes when the plug-in has taken the program up; what fails later is said by the
-    /// results.
+    /// Answers when the plug-in has accepted the program; the results report later errors.
     async fn run(self, session: Arc<Session>) -> Reply {
         let Self { launch, promises, status, response } = self;
         let (launched, watch) = match begin(launch, &session).await {
@@ -190,7 +189,7 @@ impl Work for Executing {
     }
 }
 
-/// Runs a program when its arguments are there, there is room for it, and it is its turn.
+/// Launches a program when its arguments are available, the quotas permit it, and it is its turn.
 async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watch), Status> {
     for argument in &launch.arguments {
         argument.wait().await?;
@@ -228,7 +227,7 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     let launched = async {
         match calls_back {
             true => session.calling(run).await,
-            // A call that may not come back runs where the waiting request can abandon it.
+            // A call that may never return runs where the waiting request can abandon it.
             false if watch.is_needed() => session.launching(watch.given_up.clone(), run).await,
             false => session.by_latency(&latency, run).await,
         }
@@ -244,8 +243,8 @@ async fn begin(launch: Launch, session: &Arc<Session>) -> Result<(Launched, Watc
     Ok((launched, watch))
 }
 
-/// Returns the program on the devices of a generation, which may not be those that it was compiled
-/// for, and its arguments there.
+/// Returns the program on the devices of a generation, which may differ from the one that it was
+/// compiled for, with its arguments there.
 async fn loaded_on(
     launch: &Launch,
     generation: usize,
@@ -277,7 +276,7 @@ async fn loaded_on(
     }
 }
 
-/// The reasons for which a program that runs is not waited for any more.
+/// The conditions under which a running program is no longer waited for.
 struct Watch {
     is_watched: bool,
     given_up: Promised<()>,
@@ -297,12 +296,12 @@ impl Watch {
         }
     }
 
-    /// Returns true if the program may not be waited for until it ends.
+    /// Returns true if the program may have to be abandoned before it ends.
     const fn is_needed(&self) -> bool {
         self.is_watched || self.limit.is_some()
     }
 
-    /// Done when the program has taken too long, with the words for its client.
+    /// Completes when the program has taken too long, with the error for its client.
     async fn overdue(&self) -> Status {
         let expired = async {
             match self.limit {
@@ -318,7 +317,7 @@ impl Watch {
                 self.expiry.expire();
                 overdue(limit)
             }
-            // A promise that goes without being kept is of a run that has ended.
+            // A promise that is dropped unfulfilled belongs to a run that has ended.
             Ok(()) = self.given_up.wait() => self.overdue_for_others(),
             else => std::future::pending().await,
         }
@@ -338,11 +337,11 @@ impl Watch {
         )
     }
 
-    /// Says of a program that its client waits for it no more, unless it has ended before.
+    /// Marks a program as expired when its client no longer waits for it, unless it ends before.
     async fn until_done(self, done: Vec<Completion>) {
         let all = async {
             for done in &done {
-                // What it was is said by the results.
+                // The results report the outcome.
                 let _ = done.outcome.wait().await;
             }
         };
@@ -379,7 +378,7 @@ pub(super) struct Fetching(Promised<()>);
 impl Work for Fetching {
     async fn run(self, _: Arc<Session>) -> Reply {
         self.0.wait().await?;
-        // The C interface measures no time of devices.
+        // The C interface does not measure device time.
         Ok(Response::LoadedExecutableFetchExecuteResultResponse(
             LoadedExecutableFetchExecuteResultResponse::default(),
         ))

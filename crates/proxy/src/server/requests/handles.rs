@@ -1,4 +1,4 @@
-//! Requests about handles: futures, whether arrays are ready, deletions.
+//! Requests about handles: futures, readiness of arrays, deletions.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Request for CheckFutureRequest {
     }
 }
 
-/// Waits for what a future stands for.
+/// Waits for the result of a future.
 pub(super) struct CheckFuture(Promised<()>);
 
 impl Work for CheckFuture {
@@ -67,7 +67,7 @@ impl Work for CheckValueReady {
 impl Request for DeleteArrayRequest {
     type Work = Nothing;
 
-    /// Deletes what can be deleted; what could not is what the future says.
+    /// Deletes as many arrays as possible; the future reports failures.
     fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let mut table = session.table();
         let mut outcome = Ok(());
@@ -100,7 +100,7 @@ impl Request for IsArrayDeletedRequest {
 impl Request for DestructArrayRequest {
     type Work = Nothing;
 
-    /// Forgets all that it can; the first handle that was none is the error.
+    /// Removes as many handles as possible; the error names the first invalid one.
     fn plan(&self, _: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let mut table = session.table();
         let mut outcome = Ok(());

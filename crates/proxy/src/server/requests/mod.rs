@@ -1,9 +1,8 @@
-//! The requests: a type for each, which plans and runs.
+//! The requests: each is a type that is planned and run.
 //!
-//! [`begin`] takes requests up in the order in which they came. Planning does all that a request
-//! does to handles; what is left, since it waits for bytes, a device or another request, runs
-//! beside the requests that follow. This part must never know how requests come here, nor where
-//! answers go.
+//! [`begin`] starts requests in the order of arrival. Planning has all effects of a request on
+//! handles; the rest, which waits for bytes, a device or another request, runs concurrently with
+//! later requests. Does not depend on how requests arrive or answers are sent.
 
 mod answer;
 mod array_creation;

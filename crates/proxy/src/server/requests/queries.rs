@@ -1,4 +1,4 @@
-//! Requests about the server: what it has, and how arrays lie there by default.
+//! Requests about the server: its devices, attributes and default layouts.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Request for InitRequest {
     }
 }
 
-/// Waits for the names that the client wishes in the state.
+/// Waits for the names that the client requests in the state.
 pub(super) struct Init;
 
 impl Work for Init {
@@ -51,10 +51,11 @@ impl Work for Init {
     }
 }
 
-/// Puts what is in the state into the session's table; gives what the client is told of it.
+/// Registers the arrays of the state in the session's table; returns their attributes for the
+/// client.
 ///
 /// # Errors
-/// The errors of writing array specs at that version.
+/// The errors of encoding array specs at this version.
 fn show_state(session: &Session) -> Result<AttributeMap, Status> {
     let arrays = session.state.arrays(&session.names);
     let mut attributes = Vec::with_capacity(2 * arrays.len());
@@ -76,7 +77,7 @@ fn show_state(session: &Session) -> Result<AttributeMap, Status> {
 impl Request for GetDefaultLayoutRequest {
     type Work = Nothing;
 
-    /// Returns the layout of a shard as text: what the plug-in says, or row-major.
+    /// Returns the layout of a shard as text: the plug-in's, or row-major.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Nothing>, Status> {
         let dtype: DType = session.decode(self.dtype.as_ref())?;
         let shape = Shape::new(&self.dims).map_err(|error| error.to_status())?;
@@ -101,7 +102,7 @@ impl Request for GetDefaultLayoutRequest {
 impl Request for GetDefaultDeviceAssignmentRequest {
     type Work = Nothing;
 
-    /// Replicas by partitions, in the order of the devices.
+    /// Returns replicas by partitions, in the order of the devices.
     fn plan(&self, context: &Context, _: &Session) -> Result<Job<Nothing>, Status> {
         let (replicas, partitions) = (self.num_replicas, self.num_partitions);
         let devices = context.devices.len() as u64;
@@ -111,7 +112,7 @@ impl Request for GetDefaultDeviceAssignmentRequest {
                 "{replicas} replicas of {partitions} partitions; expected at least one and at most {devices} devices"
             ));
         }
-        // At most as many as there are devices. Partition by partition for each replica.
+        // There are at most as many as devices. For each replica, partition by partition.
         let ids: Vec<i32> = match context.devices.client() {
             Some(client) => client
                 .default_device_assignment(replicas as u32, partitions as u32)

@@ -1,4 +1,4 @@
-//! Host buffers out of arrays.
+//! Reads arrays into host buffers.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::server::{
     sessions::{Direction, Filling, HostBuffer, HostBufferBuilder, Session},
 };
 
-/// Bytes of a buffer that is read at once: a turn on the way to the device costs more than it.
+/// Maximum size in bytes of a buffer that is read at once: another scheduling turn would cost more.
 const SMALL: u64 = 64 << 10;
 
-/// The bytes of an array as a host buffer, which is there before the answer.
+/// Reads the bytes of an array into a host buffer, which exists before the answer.
 impl Request for CopyToHostBufferRequest {
     type Work = Reading;
 
@@ -41,7 +41,7 @@ impl Request for CopyToHostBufferRequest {
     }
 }
 
-/// An array to be brought to the host, in the order that the region says.
+/// An array to be read to the host, in the layout of the region.
 pub(super) struct Reading {
     array: Arc<Array>,
     item: Item,
@@ -94,7 +94,7 @@ async fn bring(
             };
             return session.by_latency(&session.context.transfers, read).await;
         }
-        // Read piece by piece when it is looked up.
+        // The buffer is read piece by piece when it is looked up.
         let held = session.hold(0, Direction::Result).await?;
         return Ok(HostBuffer::of_memory(Arc::clone(memory), held));
     }

@@ -1,4 +1,4 @@
-//! Arrays out of arrays: what is made at once, and what has to be copied first.
+//! Creates arrays from other arrays: reuses memory where possible, and copies the rest.
 
 use std::sync::Arc;
 
@@ -26,24 +26,24 @@ use crate::{
     status::status,
 };
 
-/// A request that makes arrays out of arrays.
+/// A request that creates arrays from other arrays.
 pub(super) trait Rearrange {
-    /// Returns the handles of the arrays that it is about.
+    /// Returns the handles of the input arrays.
     fn inputs(&self) -> &[u64];
 
-    /// Returns the handles that the client has chosen for those that it makes.
+    /// Returns the handles that the client has chosen for the outputs.
     fn outputs(&self) -> &[u64];
 
-    /// Returns the number that says whether inputs are copied, used again or given away.
+    /// Returns the number of the copy semantics: inputs are copied, reused or donated.
     fn copy_semantics(&self) -> i32;
 
-    /// Returns the answer with the handles of the arrays that were made.
+    /// Returns the answer with the handles of the outputs.
     fn response(handles: Vec<u64>) -> Response;
 
-    /// The arrays to make.
+    /// Plans the outputs.
     ///
     /// # Errors
-    /// If they cannot be made of these.
+    /// If the outputs cannot be created from these inputs.
     fn rearrange(&self, inputs: &Inputs<'_>) -> Result<Rearrangement, Status>;
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Inputs<'a> {
     pub(super) semantics: Semantics,
 }
 
-/// Names of a request's fields for handles, and of its answer.
+/// Implements the accessors of a request's handles and its answer.
 macro_rules! handles {
     ($inputs:ident[], $($rest:tt)*) => {
         fn inputs(&self) -> &[u64] {
@@ -130,7 +130,7 @@ impl<R: Rearrange> Request for R {
     }
 }
 
-/// Memory to be made out of other memory.
+/// Memory to be created from other memory.
 pub(super) struct ShardCopy {
     pub(super) promise: Promise<Arc<Memory>>,
     pub(super) space: MemorySpace,
@@ -139,13 +139,13 @@ pub(super) struct ShardCopy {
 
 /// Source of a shard's bytes.
 pub(super) enum ShardSource {
-    /// All of another shard.
+    /// The whole of another shard.
     Shard(Buffer),
-    /// Parts of an array, which contain the wanted part.
+    /// Parts of an array that together contain the wanted part.
     Parts { parts: Vec<(Buffer, IndexDomain)>, wanted: IndexDomain, shape: Shape, item: Item },
 }
 
-/// Arrays to be made, and what has to be copied for them.
+/// Arrays to be created, and the copies that they need.
 #[derive(Default)]
 pub(super) struct Rearrangement {
     pub(super) arrays: Vec<Array>,
@@ -153,7 +153,7 @@ pub(super) struct Rearrangement {
 }
 
 impl Rearrangement {
-    /// Returns a shard with the bytes of another one: the same memory where that is allowed.
+    /// Returns a shard with the bytes of another one: the same memory if that is permitted.
     pub(super) fn shard(
         &mut self,
         source: &Shard,
@@ -167,7 +167,7 @@ impl Rearrangement {
         self.copy(ShardSource::Shard(source.buffer.clone()), space, shape)
     }
 
-    /// Returns a shard with memory of its own.
+    /// Returns a shard with separate memory.
     pub(super) fn copy(&mut self, source: ShardSource, space: MemorySpace, shape: Shape) -> Shard {
         let (promise, buffer) = Buffer::coming();
         self.copies.push(ShardCopy { promise, space, source });
@@ -175,10 +175,10 @@ impl Rearrangement {
     }
 }
 
-/// Returns the specs of the arrays to be made, one for each input.
+/// Returns the specs of the outputs, one for each input.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for another number; those of reading specs.
+/// INVALID_ARGUMENT for a wrong number; the errors of decoding specs.
 pub(super) fn specs(
     session: &Session,
     specs: &[ArraySpecProto],
@@ -194,7 +194,7 @@ pub(super) fn specs(
     specs.iter().map(|spec| session.decode(Some(spec))).collect()
 }
 
-/// Waits for the inputs, and copies what has to be copied.
+/// Waits for the inputs, and makes the copies.
 pub(super) struct Rearranging {
     inputs: Vec<Arc<Array>>,
     copies: Vec<ShardCopy>,
@@ -246,7 +246,7 @@ async fn put_together(
             let part = Composition::cut(&sources, &wanted, item)?;
             let contents = match sources.first() {
                 Some((memory, _)) => contents_of(memory.contents().dtype(), wanted.shape())?,
-                // Nothing is wanted of anybody.
+                // A placeholder without memory.
                 None => Contents::of_bytes(part.size()),
             };
             session.pump(space, contents, part, Some(Arc::new(beside))).await

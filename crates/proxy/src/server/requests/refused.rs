@@ -1,4 +1,4 @@
-//! Requests that this server does not serve: an answer that says so.
+//! Requests that this server does not support.
 
 use serdes::{
     codec::Status,

@@ -1,4 +1,4 @@
-//! Arrays out of shards of several arrays, as a plan says.
+//! Creates arrays from shards of several arrays, following a plan.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ impl Rearrange for RemapArraysRequest {
     }
 }
 
-/// Returns the sources of each output's shards, in the order of its devices: the place of an input
+/// Returns the sources of each output's shards, in the order of its devices: the index of an input
 /// and of a shard in it.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if the plan cannot be carried out, or not with these arrays.
+/// INVALID_ARGUMENT if the plan is invalid, or does not fit these arrays.
 fn sources(
     plan: &RemapPlan,
     inputs: &[Arc<Array>],

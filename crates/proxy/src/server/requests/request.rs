@@ -1,4 +1,4 @@
-//! The trait of requests: planned in their turn, run beside others.
+//! The trait of requests: planned in order, run concurrently.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::server::{context::Context, sessions::Session};
 /// Result of a request.
 pub(crate) type Reply = Result<Response, Status>;
 
-/// The answer to a request: at once, or when something else has happened.
+/// The answer to a request: available at once, or later.
 #[expect(clippy::large_enum_variant, reason = "one lives at a time, while its request is answered")]
 pub(crate) enum Answer {
     Now(Reply),
@@ -18,18 +18,18 @@ pub(crate) enum Answer {
 
 /// A request of a client.
 pub(super) trait Request {
-    /// The work that is left once it is planned; [`Nothing`] for requests that are done then.
+    /// The work that remains after planning; [`Nothing`] for requests that are complete then.
     type Work: Work;
 
-    /// Does what the request does to handles: those that it makes can be used by the next request,
-    /// with promises behind them.
+    /// Applies the effects of the request on handles: the next request can use new handles, with
+    /// promises behind them.
     ///
     /// # Errors
-    /// What the client did wrong, or may not. Nothing has changed then.
+    /// The client's error. Nothing has changed then.
     fn plan(&self, context: &Context, session: &Session) -> Result<Job<Self::Work>, Status>;
 
-    /// Returns the handles that the client has chosen for arrays which the request makes. If it
-    /// cannot be planned, they say why.
+    /// Returns the handles that the client has chosen for arrays of the request. If planning fails,
+    /// the error is stored under them.
     fn results(&self) -> &[u64] {
         &[]
     }
@@ -45,8 +45,8 @@ pub(super) enum Job<W> {
     Work(W),
 }
 
-/// Work that waits: for bytes, for a device, for another request. It keeps its promises, whatever
-/// happens; an error that is found here is in the answer, and in what was promised.
+/// Work that waits for bytes, a device or another request. It always fulfils its promises; an error
+/// during the work is in the answer and in the promises.
 pub(super) trait Work: Send + 'static {
     fn run(self, session: Arc<Session>) -> impl Future<Output = Reply> + Send;
 }
@@ -60,7 +60,7 @@ impl Work for Nothing {
     }
 }
 
-/// Takes up a request: its effects on handles are there when this returns.
+/// Starts a request: its effects on handles are complete when this returns.
 pub(super) fn take_up<R: Request>(request: &R, session: &Arc<Session>) -> Answer {
     match request.plan(&session.context, session) {
         Ok(Job::Done(response)) => Answer::Now(Ok(response)),

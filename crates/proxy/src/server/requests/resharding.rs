@@ -1,4 +1,4 @@
-//! Arrays cut in another way.
+//! Resharding of arrays.
 
 use serdes::{
     codec::Status,
@@ -14,7 +14,7 @@ use crate::{
     status::status,
 };
 
-/// Arrays with the same elements in other shards, on any devices.
+/// Creates arrays with the same elements in other shards, on any devices.
 impl Rearrange for ReshardArraysRequest {
     handles!(array_handles[], result_handles[] => ReshardArraysResponse);
 
@@ -44,10 +44,10 @@ impl Rearrange for ReshardArraysRequest {
     }
 }
 
-/// Returns the part of the array that each of the devices is to hold.
+/// Returns the part of the array for each device.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if the sharding does not say it.
+/// INVALID_ARGUMENT if the sharding does not define it.
 fn domains_of(spec: &ArraySpec, devices: usize) -> Result<Vec<IndexDomain>, Status> {
     spec.sharding().index_domains(spec.shape()).or_else(|error| match devices {
         1 => Ok(vec![IndexDomain::whole(spec.shape().clone())]),
@@ -55,7 +55,7 @@ fn domains_of(spec: &ArraySpec, devices: usize) -> Result<Vec<IndexDomain>, Stat
     })
 }
 
-/// An array that is cut anew.
+/// An array to be resharded.
 struct Resharding<'a> {
     array: &'a Array,
     domains: Vec<IndexDomain>,
@@ -71,7 +71,7 @@ impl<'a> Resharding<'a> {
 
     /// Returns a shard that holds the part `wanted`.
     fn shard(&self, result: &mut Rearrangement, space: MemorySpace, wanted: IndexDomain) -> Shard {
-        // The same part on the same device is best, the same part on another one is second.
+        // Prefer the same part on the same device, then the same part on another one.
         let same =
             || self.shards().filter(|(_, domain)| **domain == wanted).map(|(shard, _)| shard);
         if let Some(shard) = same().find(|shard| shard.space == space).or_else(|| same().next()) {

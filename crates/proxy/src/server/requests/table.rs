@@ -1,4 +1,4 @@
-//! All requests that there are.
+//! The list of all requests.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::{server::sessions::Session, status::status};
 
 macro_rules! requests {
     ($($body:ident,)*) => {
-        /// Takes up a request: its effects on handles are there when this returns. One without a
-        /// body is of a newer build.
+        /// Starts a request: its effects on handles are complete when this returns. A request
+        /// without a body comes from a newer build.
         pub(crate) fn begin(session: &Arc<Session>, body: Option<&Body>) -> Answer {
             match body {
                 $(Some(Body::$body(request)) => take_up(request, session),)*
@@ -21,7 +21,7 @@ macro_rules! requests {
             }
         }
 
-        /// Returns the name of a request's kind, as the protocol has it.
+        /// Returns the protocol's name for the kind of a request.
         pub(crate) fn kind(body: Option<&Body>) -> &'static str {
             match body {
                 $(Some(Body::$body(_)) => stringify!($body),)*
@@ -31,7 +31,7 @@ macro_rules! requests {
     };
 }
 
-// One that is missing here does not compile, nor one without `Request`.
+// A missing request, or one without `Request`, does not compile.
 requests! {
     // queries.rs
     InitRequest,

@@ -1,4 +1,4 @@
-//! The bytes of one host buffer: on their way from the client to an array, or from an array to the
+//! The bytes of one host buffer: in transfer from the client to an array, or from an array to the
 //! client.
 
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(crate) struct HostBuffer {
 
 #[derive(Debug)]
 enum Content {
-    /// In the pieces in which they came.
+    /// The pieces in which the bytes arrived.
     Pieces(Vec<Bytes>),
-    /// Bytes of a shard, which never change: they are read on demand.
+    /// The memory of a shard, which never changes and is read on demand.
     Memory(Arc<Memory>),
 }
 
-/// Permits of a buffer, held from its announcement on.
+/// Permits of a buffer, held from its announcement.
 #[derive(Debug)]
 pub(crate) struct Held {
     _announced: Permit,
@@ -48,7 +48,7 @@ impl Held {
         Self { _announced: announced, arrived: None, _counted: counted }
     }
 
-    /// Counts for more that has arrived.
+    /// Adds a permit for more bytes that have arrived.
     fn add(&mut self, more: Permit) {
         match &mut self.arrived {
             Some(arrived) => arrived.add(more),
@@ -62,13 +62,13 @@ impl HostBuffer {
         self.size
     }
 
-    /// Returns the bytes that have been read.
+    /// Creates a buffer of bytes on the host.
     pub(crate) fn of_bytes(bytes: Bytes, held: Held) -> Self {
         let size = bytes.len() as u64;
         Self { size, content: Content::Pieces(vec![bytes]), _held: held }
     }
 
-    /// Returns the pieces of a buffer that is complete on the host.
+    /// Returns the pieces of a buffer on the host.
     pub(crate) fn pieces(&self) -> Option<&[Bytes]> {
         match &self.content {
             Content::Pieces(pieces) => Some(pieces),
@@ -76,14 +76,14 @@ impl HostBuffer {
         }
     }
 
-    /// Returns true if it is on the host, and so short that a turn on the way to a device costs
-    /// more than its bytes.
+    /// Returns true if the buffer is on the host, and so short that a scheduling turn costs more
+    /// than its bytes.
     pub(crate) fn is_small(&self) -> bool {
         const SMALL: u64 = 64 << 10;
         self.size <= SMALL && self.pieces().is_some()
     }
 
-    /// Returns the bytes of a shard, without a copy of them.
+    /// Creates a buffer of a shard's bytes, without copying them.
     pub(crate) fn of_memory(memory: Arc<Memory>, held: Held) -> Self {
         Self { size: memory.size(), content: Content::Memory(memory), _held: held }
     }
@@ -91,7 +91,7 @@ impl HostBuffer {
     /// Returns all bytes in one piece. May wait for the device.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports.
+    /// RESOURCE_EXHAUSTED; an error of the plug-in.
     pub(crate) fn whole(&self) -> Result<Bytes, Status> {
         let mut pieces = match &self.content {
             Content::Pieces(pieces) => pieces.clone(),
@@ -110,17 +110,17 @@ impl HostBuffer {
     }
 }
 
-/// Reads a host buffer from its first byte to its last.
+/// Reader of a host buffer from its first byte to its last.
 #[derive(Debug)]
 pub(crate) struct HostBufferReader {
-    /// Reader of the shard, for a buffer whose bytes are those of a shard.
+    /// Reader of the shard, for a buffer of a shard's bytes.
     memory: Option<MemoryReader>,
     next_piece: usize,
     buffer: Arc<HostBuffer>,
 }
 
 impl HostBufferReader {
-    /// Returns the most bytes of a buffer that are on the host because it is read.
+    /// Returns the maximum host memory in bytes that reading a buffer takes.
     pub(crate) fn most_ahead(buffer: &HostBuffer) -> u64 {
         match buffer.content {
             Content::Pieces(_) => 0,
@@ -151,14 +151,14 @@ impl Pieces for HostBufferReader {
     }
 }
 
-/// Puts a buffer together from pieces.
+/// Builds a buffer from pieces.
 #[derive(Debug)]
 pub(crate) struct HostBufferBuilder {
     pieces: Vec<Bytes>,
-    /// Small pieces are put together: each would keep the memory alive that it was received in.
+    /// Small pieces are joined: each would keep its receive buffer alive.
     tail: BytesMut,
     size: u64,
-    /// Bytes that room has been taken for.
+    /// Bytes that the permits cover.
     covered: u64,
     announced: u64,
     held: Held,
@@ -172,8 +172,8 @@ impl HostBufferBuilder {
         Self { pieces, tail, size: 0, covered: 0, announced, held }
     }
 
-    /// Additional room, in bytes, that `bytes` more received bytes need. It is taken for more than
-    /// a small piece at a time, and never for more than what was announced.
+    /// Returns the additional permit, in bytes, that `bytes` more received bytes need. It covers
+    /// more than a small piece at a time, and never more than was announced.
     pub(crate) fn needs(&self, bytes: u64) -> u64 {
         let needed = self.size.saturating_add(bytes);
         if needed <= self.covered {
@@ -184,7 +184,7 @@ impl HostBufferBuilder {
         step.saturating_sub(self.covered)
     }
 
-    /// Has that much room more.
+    /// Adds a permit.
     pub(crate) fn cover(&mut self, bytes: u64, room: Permit) {
         self.covered += bytes;
         self.held.add(room);
@@ -193,7 +193,7 @@ impl HostBufferBuilder {
     /// Adds a piece.
     ///
     /// # Errors
-    /// DATA_LOSS if these are more bytes than announced.
+    /// DATA_LOSS if there are more bytes than announced.
     pub(crate) fn push(&mut self, piece: Bytes) -> Result<(), Status> {
         self.size = self.size.saturating_add(piece.len() as u64);
         if self.size > self.announced {
@@ -213,7 +213,7 @@ impl HostBufferBuilder {
     /// Returns the buffer.
     ///
     /// # Errors
-    /// DATA_LOSS if these are fewer bytes than announced.
+    /// DATA_LOSS if there are fewer bytes than announced.
     pub(crate) fn finish(mut self) -> Result<HostBuffer, Status> {
         if self.size != self.announced {
             return Err(self.wrong_size());

@@ -1,4 +1,4 @@
-//! The host buffers of a session, and who waits for which.
+//! The host buffers of a session, and the requests that wait for them.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -16,33 +16,33 @@ use crate::{
     status::status,
 };
 
-/// Longest time that a look-up waits for the request that makes its buffer.
+/// Longest time that a look-up waits for the request that creates its buffer.
 const EARLY: Duration = Duration::from_millis(50);
-/// Look-ups of a session that wait so at a time. The others are told at once.
+/// Maximum number of such waits of a session. Further look-ups fail at once.
 const MOST_EARLY: usize = 64;
 
 type Waiter = oneshot::Sender<Result<Arc<HostBuffer>, Status>>;
 
-/// A host buffer that an array takes: whole, or as it comes.
+/// A host buffer for an array: complete, or as a stream.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Whole(Arc<HostBuffer>),
     Stream(Incoming),
 }
 
-/// A host buffer on its way into an array. Its bytes are in no store: the transfer goes on as fast
-/// as they are taken.
+/// A host buffer that is streamed into an array. Its bytes are not stored: the transfer proceeds as
+/// fast as they are taken.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) size: u64,
     pieces: mpsc::Receiver<Result<Piece, Status>>,
 }
 
-/// Bytes on their way into an array, in the pieces in which they came.
+/// Bytes in transfer to an array, as they arrived.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) bytes: Vec<Bytes>,
-    /// The room that they take until they are there.
+    /// Permit for the bytes until they are on the device.
     pub(crate) _room: Option<Permit>,
 }
 
@@ -53,11 +53,11 @@ impl Piece {
 }
 
 impl Incoming {
-    /// Returns the pieces that are there, at least one and at most about `most` bytes. Waits for
-    /// it.
+    /// Waits for pieces; returns those that have arrived, at least one and at most about `most`
+    /// bytes.
     ///
     /// # Errors
-    /// Why the transfer broke off.
+    /// The reason why the transfer ended.
     pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<Piece>, Status> {
         let broken = || status!(Unavailable, "the transfer of the host buffer broke off");
         let first = self.pieces.recv().await.unwrap_or_else(|| Err(broken()))?;
@@ -78,20 +78,20 @@ impl Incoming {
 #[derive(Debug)]
 struct Taker {
     sender: oneshot::Sender<Result<Arrival, Status>>,
-    /// It can take the bytes as they come.
+    /// True if the array can take a stream.
     streams: bool,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Somebody is making the buffer.
+    /// True if the buffer is being created.
     arriving: bool,
     buffer: Option<Arc<HostBuffer>>,
     /// Arrays that wait for the buffer; each takes one.
     takers: VecDeque<Taker>,
     /// Look-ups that wait for the buffer.
     readers: Vec<Waiter>,
-    /// The array that needed it could not be made: the next buffer is dropped.
+    /// True if the array that needed the buffer could not be created: the next buffer is dropped.
     unwanted: bool,
 }
 
@@ -106,17 +106,17 @@ struct Slots {
 #[derive(Debug)]
 pub(crate) struct HostBuffers {
     slots: Mutex<Slots>,
-    /// Told when an array begins to wait for a buffer.
+    /// Notified when an array starts to wait for a buffer.
     takers: Notify,
-    /// Told when somebody begins to make a buffer.
+    /// Notified when the creation of a buffer starts.
     fillings: Notify,
-    /// Permits for look-ups that wait for that.
+    /// Permits for look-ups that wait for the creation.
     early: Semaphore,
     limit: usize,
 }
 
-/// The right to fill in a handle. Dropping it without a buffer makes everybody who waits for it
-/// fail.
+/// The exclusive right to create the buffer of a handle. If it is dropped without a buffer, all
+/// requests that wait for it fail.
 #[derive(Debug)]
 pub(crate) struct Filling {
     buffers: Arc<HostBuffers>,
@@ -126,7 +126,7 @@ pub(crate) struct Filling {
 }
 
 impl HostBuffers {
-    /// At most `limit` at a time, which count for `quota`.
+    /// Creates storage for at most `limit` buffers at a time, which count for `quota`.
     pub(crate) fn new(limit: usize, quota: Quota) -> Arc<Self> {
         let (by_handle, reserve) = (HashMap::new(), Reserve::new(quota));
         let slots = Mutex::new(Slots { by_handle, reserve, closed: false });
@@ -134,7 +134,7 @@ impl HostBuffers {
         Arc::new(Self { slots, takers: Notify::new(), fillings: Notify::new(), early, limit })
     }
 
-    /// Returns true if there is no buffer, and no request that waits for one.
+    /// Returns true if there is no buffer, and no request waits for one.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().by_handle.is_empty()
     }
@@ -146,7 +146,7 @@ impl HostBuffers {
     /// Announces a buffer for `handle`.
     ///
     /// # Errors
-    /// ALREADY_EXISTS if there is one or another one is on its way; RESOURCE_EXHAUSTED if there are
+    /// ALREADY_EXISTS if there is one or another one is announced; RESOURCE_EXHAUSTED if there are
     /// too many; CANCELLED after the end.
     pub(crate) fn fill(self: &Arc<Self>, handle: u64) -> Result<Filling, Status> {
         let mut slots = self.lock();
@@ -168,8 +168,8 @@ impl HostBuffers {
         })
     }
 
-    /// Takes the buffer of `handle` out of the store; the result comes when it has arrived, or, for
-    /// one that `streams`, when it begins to.
+    /// Takes the buffer of `handle` out of the store; the result arrives when the buffer is
+    /// complete, or, if the taker `streams`, when it starts to arrive.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many; CANCELLED after the end.
@@ -205,11 +205,10 @@ impl HostBuffers {
         slots.tidy(handle);
     }
 
-    /// Returns the buffer of `handle`, which stays in the store. One that is on its way is waited
-    /// for.
+    /// Returns the buffer of `handle`, which stays in the store. Waits for one that is announced.
     ///
     /// # Errors
-    /// NOT_FOUND if there is none; CANCELLED if the session ends.
+    /// NOT_FOUND if there is no buffer; CANCELLED if the session ends.
     pub(crate) async fn look_up(&self, handle: u64) -> Result<Arc<HostBuffer>, Status> {
         let receiver = {
             let mut slots = self.lock();
@@ -228,11 +227,11 @@ impl HostBuffers {
         receiver.await.unwrap_or_else(|_| Err(over()))
     }
 
-    /// Like [`look_up`](Self::look_up), for one who may have been faster than the request that
-    /// makes the buffer, because it came another way: that is waited for a moment.
+    /// Like [`look_up`](Self::look_up), for a caller that may have overtaken the request that
+    /// creates the buffer on another connection: waits a moment for that.
     ///
     /// # Errors
-    /// As there.
+    /// As [`look_up`](Self::look_up).
     pub(crate) async fn look_up_early(&self, handle: u64) -> Result<Arc<HostBuffer>, Status> {
         let Ok(_early) = self.early.try_acquire() else { return self.look_up(handle).await };
         let mut overdue = std::pin::pin!(tokio::time::sleep(EARLY));
@@ -257,7 +256,7 @@ impl HostBuffers {
     /// Drops the buffer of `handle`.
     ///
     /// # Errors
-    /// NOT_FOUND if there is none.
+    /// NOT_FOUND if there is no buffer.
     pub(crate) fn delete(&self, handle: u64) -> Result<(), Status> {
         let mut slots = self.lock();
         let slot = slots.by_handle.get_mut(&handle).ok_or_else(|| unknown(handle))?;
@@ -266,7 +265,7 @@ impl HostBuffers {
         Ok(())
     }
 
-    /// Drops all buffers, and fails all who wait for one.
+    /// Drops all buffers, and fails all requests that wait for one.
     pub(crate) fn close(&self) {
         let slots = {
             let mut slots = self.lock();
@@ -304,7 +303,7 @@ impl Slots {
         }
     }
 
-    /// Forgets a slot that says nothing any more.
+    /// Removes an unused slot.
     fn tidy(&mut self, handle: u64) {
         if let Some(slot) = self.by_handle.get_mut(&handle) {
             slot.takers.retain(|taker| !taker.sender.is_closed());
@@ -317,17 +316,17 @@ impl Slots {
 }
 
 impl Filling {
-    /// Pieces between a transfer and the array that takes them.
+    /// Capacity of the channel between a transfer and the array that takes the pieces.
     const PIECES: usize = 4;
 
-    /// Gives the buffer to those who wait for it, or puts it into the store.
+    /// Passes the buffer to those who wait for it, or stores it.
     pub(crate) fn finish(mut self, buffer: HostBuffer) {
         self.done = true;
         self.deliver(Ok(Arc::new(buffer)));
     }
 
-    /// Channel to an array that waits for the buffer and reads its bytes as they arrive, if there
-    /// is one.
+    /// Returns the channel to an array that waits for the buffer and takes a stream, if there is
+    /// one.
     pub(crate) fn stream(&self, size: u64) -> Option<mpsc::Sender<Result<Piece, Status>>> {
         let mut slots = self.buffers.lock();
         let slot = slots.by_handle.get_mut(&self.handle)?;
@@ -341,8 +340,8 @@ impl Filling {
         Some(sender)
     }
 
-    /// Like [`stream`](Self::stream), when an array waits for the bytes; `None` if the one that
-    /// does takes only all of them at once.
+    /// Like [`stream`](Self::stream), but waits for an array; `None` if that array takes only
+    /// complete buffers.
     pub(crate) async fn streams_to(
         &self,
         size: u64,
@@ -366,7 +365,7 @@ impl Filling {
         slots.by_handle.get(&self.handle).is_none_or(|slot| !slot.takers.is_empty())
     }
 
-    /// Says that all bytes have gone where [`stream`](Self::stream) said.
+    /// Completes the transfer after all bytes went to the [`stream`](Self::stream).
     pub(crate) fn streamed(mut self) {
         self.done = true;
         let mut slots = self.buffers.lock();
@@ -378,7 +377,7 @@ impl Filling {
         slots.tidy(self.handle);
     }
 
-    /// Fails those who wait for the buffer.
+    /// Fails the requests that wait for the buffer.
     pub(crate) fn fail(mut self, status: Status) {
         self.failure = status;
     }
@@ -400,7 +399,7 @@ impl Filling {
                 while let Some(buffer) = rest.take() {
                     match slot.takers.pop_front() {
                         Some(taker) => {
-                            // A taker that has gone leaves it to the next.
+                            // If a taker is gone, the next one gets the buffer.
                             if let Err(Ok(Arrival::Whole(buffer))) =
                                 taker.sender.send(Ok(Arrival::Whole(buffer)))
                             {

@@ -1,4 +1,4 @@
-//! Room that the names of a session's arrays take in the header of the state's file.
+//! Budget for the names of a session's arrays in the header of the state file.
 
 use crate::server::{
     budget::{Quota, Reserve},
@@ -6,36 +6,36 @@ use crate::server::{
 };
 use serdes::codec::Status;
 
-/// Room for the names that a save gives the arrays of an open session.
+/// Permit for the names that a save gives the arrays of an open session.
 #[derive(Debug)]
 pub(crate) struct LiveNames {
     reserve: Reserve,
-    /// Bytes of the names that the client has chosen for single arrays.
+    /// Bytes of the names that the client has chosen for individual arrays.
     given: usize,
     /// Bytes of the name of any other array.
     each: usize,
 }
 
 impl LiveNames {
-    /// Room is taken and given back in multiples of that many bytes.
+    /// Permits are taken and returned in multiples of this many bytes.
     const STEP: usize = 4096;
 
-    /// Creates no room yet.
+    /// Creates an empty permit.
     pub(crate) fn new(quota: Quota, names: &Names) -> Self {
         Self { reserve: Reserve::new(quota), given: names.given_bytes(), each: names.most_bytes() }
     }
 
-    /// Makes room for the names of `count` arrays in all.
+    /// Ensures a permit for the names of `count` arrays in total.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is not that much.
+    /// RESOURCE_EXHAUSTED if the quota does not suffice.
     pub(crate) fn make(&mut self, count: usize) -> Result<(), Status> {
         let bytes = self.bytes(count);
         let step = bytes.checked_next_multiple_of(Self::STEP).unwrap_or(bytes);
         self.reserve.make(step).or_else(|_| self.reserve.make(bytes))
     }
 
-    /// Gives back what the names of `count` arrays do not need.
+    /// Returns what the names of `count` arrays do not need.
     pub(crate) fn shrink(&mut self, count: usize) {
         self.reserve.shrink(self.bytes(count).saturating_add(Self::STEP));
     }
@@ -45,12 +45,12 @@ impl LiveNames {
         count.saturating_mul(self.each).saturating_add(given)
     }
 
-    /// Room of a name that stays in the state when the session ends.
+    /// Splits off the permit of a name that stays in the state when the session ends.
     pub(crate) fn leave(&mut self, bytes: usize) -> NameReservation {
         NameReservation { header: self.reserve.take_out(bytes), ..NameReservation::default() }
     }
 
-    /// Gives everything back.
+    /// Returns the whole permit.
     pub(crate) fn clear(&mut self) {
         self.reserve.clear();
     }

@@ -1,6 +1,6 @@
-//! Sessions: one client's handles and host buffers, what it holds, and what was agreed with it.
+//! Sessions: one client's handles, host buffers, permits and negotiated versions.
 //!
-//! This part must never know what a request is, nor how it comes here.
+//! Does not depend on requests or how they arrive.
 
 mod host_buffer;
 mod host_buffers;

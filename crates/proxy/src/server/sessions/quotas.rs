@@ -1,4 +1,4 @@
-//! Quotas of a session's resources: its own, its peer's, and those of all.
+//! Quotas of a session's resources: its own, its peer's and the server's.
 
 use std::sync::Arc;
 
@@ -15,12 +15,11 @@ use crate::server::{
 /// Quotas of a session's resources.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    /// Stores that have been announced: of the session alone, so that it can finish all that it has
-    /// begun.
+    /// Announced stores: limited per session only, so that it can finish what it has started.
     pub(crate) announced: Quota,
     /// Received bytes of stores, counted for its peer and for all.
     pub(crate) arrived: Quota,
-    /// Requests larger than most.
+    /// Large requests.
     pub(crate) messages: Quota,
     pub(crate) results: Quota,
     pub(crate) requests: Quota,
@@ -30,9 +29,9 @@ pub(crate) struct Quotas {
     names: Quota,
     /// Bytes of such names in the header of its file, counted for its peer and for all.
     pub(crate) name_bytes: Quota,
-    /// Programs that are loaded.
+    /// Loaded programs.
     pub(crate) programs: Quota,
-    /// Programs that run.
+    /// Running programs.
     pub(crate) executions: Quota,
     arrays: Quota,
     pinned: Quota,
@@ -69,41 +68,41 @@ impl Quotas {
         }
     }
 
-    /// Takes room for a shard's bytes.
+    /// Takes a permit for a shard's bytes.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none: arrays are freed by the client, which would not know
-    /// that it is waited for.
+    /// RESOURCE_EXHAUSTED if they exceed the quota: arrays are freed by the client, which does not
+    /// know that others wait.
     pub(crate) fn shard(&self, kind: Kind, bytes: u64) -> Result<Share, Status> {
         let pinned = match kind {
-            // Both are the host's.
+            // Both are host memory.
             Kind::PinnedHost | Kind::UnpinnedHost => Some(self.pinned.take_now(bytes)?),
             Kind::Device => None,
         };
         Ok(Share { _arrays: self.arrays.take_now(bytes)?, _pinned: pinned })
     }
 
-    /// Takes room for what a program needs for itself while it runs.
+    /// Takes a permit for the memory that a program needs while it runs.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none.
+    /// RESOURCE_EXHAUSTED if it exceeds the quota.
     pub(crate) fn inside(&self, bytes: u64) -> Result<Permit, Status> {
         self.arrays.take_now(bytes)
     }
 
-    /// Takes room for a program as long as it is loaded.
+    /// Takes a permit for a program while it is loaded.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none.
+    /// RESOURCE_EXHAUSTED if it exceeds the quota.
     pub(crate) fn loaded(&self, bytes: u64) -> Result<Permit, Status> {
         self.arrays.take_now(bytes)
     }
 
-    /// Takes room for a name in the state: that of one for each 256 bytes of it, its bytes in the
+    /// Takes a permit for a name in the state: one name for each 256 bytes of it, its bytes in the
     /// header, and the bytes of an array that the state has under another name as well.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none.
+    /// RESOURCE_EXHAUSTED if it exceeds the quota.
     pub(crate) fn kept_name(
         &self,
         name: &str,

@@ -30,24 +30,24 @@ use crate::{
     status::status,
 };
 
-/// One client's session. All requests of it have it in common.
+/// One client's session, shared by all its requests.
 pub(crate) struct Session {
-    /// Secret id of the session: only its client knows it, and it is in no log.
+    /// Secret id of the session: only its client knows it, and it is never logged.
     pub(crate) id: u64,
-    /// Its place among all sessions, from 1 on.
+    /// Number of the session on this server, from 1.
     pub(crate) number: u64,
     pub(crate) agreement: Agreement,
-    /// Names of its arrays in the state.
+    /// Names of the session's arrays in the state.
     pub(crate) names: Names,
     pub(crate) state: Arc<State>,
     pub(crate) context: Arc<Context>,
     pub(crate) host_buffers: Arc<HostBuffers>,
-    /// Identity of the client: no other client reaches its host buffers.
+    /// Identity of the client: only this client can access its host buffers.
     pub(crate) identity: Identity,
     pub(crate) quotas: Quotas,
     turn: Turn,
     table: Mutex<Table>,
-    /// Room for the names of its arrays in a save.
+    /// Permit for the names of its arrays in a save.
     live_names: Mutex<LiveNames>,
     options: DeserializeOptions,
     over: watch::Sender<bool>,
@@ -55,7 +55,7 @@ pub(crate) struct Session {
     _held: Permit,
 }
 
-/// In which direction a host buffer goes.
+/// Direction of a host buffer's transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     Store,
@@ -63,7 +63,7 @@ pub(crate) enum Direction {
 }
 
 impl Session {
-    /// Creates a session of `caller`, whose key is `id` and whose room `held` is.
+    /// Creates a session of `caller` with the key `id` and the permits `held`.
     pub(crate) fn new(
         context: Arc<Context>,
         state: Arc<State>,
@@ -101,13 +101,12 @@ impl Session {
         }
     }
 
-    /// Returns its handles.
+    /// Returns the session's handles.
     pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session: waiting requests fail, and all objects are freed that are not used
-    /// elsewhere.
+    /// Ends the session: waiting requests fail, and objects without other users are freed.
     pub(crate) fn close(&self) {
         self.over.send_replace(true);
         self.host_buffers.close();
@@ -115,15 +114,15 @@ impl Session {
         self.live_names().clear();
     }
 
-    /// Room for the names of its arrays.
+    /// Returns the permit for the names of its arrays.
     pub(crate) fn live_names(&self) -> MutexGuard<'_, LiveNames> {
         self.live_names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for the names of `more` arrays than its table has.
+    /// Ensures a permit for the names of `more` arrays than the table has.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if the header of the state's file has no room for them.
+    /// RESOURCE_EXHAUSTED if the header of the state file cannot hold them.
     fn make_names(&self, table: &Table, more: usize) -> Result<(), Status> {
         if !self.state.is_kept() {
             return Ok(());
@@ -131,7 +130,7 @@ impl Session {
         self.live_names().make(self.own_count(table) + more)
     }
 
-    /// Gives back the room for names that the arrays of its table do not need.
+    /// Returns the permit for names that the arrays of the table do not need.
     pub(crate) fn shrink_names(&self, table: &Table) {
         self.live_names().shrink(self.own_count(table));
     }
@@ -141,38 +140,38 @@ impl Session {
         table.array_count().saturating_sub(self.names.shown().len())
     }
 
-    /// Ends the session's stream, where it has one.
+    /// Ends the session's stream, if it has one.
     pub(crate) fn revoke(&self) {
         self.over.send_replace(true);
     }
 
-    /// Returns true if client and server are in one process, without a network between them.
+    /// Returns true if client and server are in one process, without a network.
     pub(crate) fn is_local(&self) -> bool {
         self.identity == Identity::own()
     }
 
-    /// Done when the session is over.
+    /// Completes when the session has ended.
     pub(crate) async fn ended(&self) {
         // The sender lives as long as the session.
         let _ = self.over.subscribe().wait_for(|over| *over).await;
     }
 
-    /// Returns true if it holds nothing that would be lost with it.
+    /// Returns true if the session holds nothing that would be lost with it.
     pub(crate) fn is_empty(&self) -> bool {
         self.table().is_empty() && self.host_buffers.is_empty()
     }
 
-    /// Reads a nested value.
+    /// Decodes a nested value.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if it is missing; the code that the type's reader gives.
+    /// INVALID_ARGUMENT if it is missing; the error of the type's decoder.
     pub(crate) fn decode<T: FromProto>(&self, proto: Option<&T::Proto>) -> Result<T, Status> {
         let proto =
             proto.ok_or_else(|| status!(InvalidArgument, "the request has no {}", T::NAME))?;
         T::from_proto(proto, &self.options).map_err(|error| error.to_status())
     }
 
-    /// Puts new arrays under their handles.
+    /// Registers new arrays under their handles.
     ///
     /// # Errors
     /// The errors of [`Table::claim`].

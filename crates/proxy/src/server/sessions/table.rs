@@ -24,7 +24,7 @@ use crate::{
 pub(crate) enum Entry {
     Live(Arc<Array>),
     Deleted,
-    /// The request that should have made it failed.
+    /// The request that should have created it failed.
     Failed(Status),
 }
 
@@ -32,13 +32,13 @@ pub(crate) enum Entry {
 #[derive(Debug)]
 pub(crate) struct Table {
     arrays: HashMap<u64, (Entry, Counted)>,
-    /// Number of those that are errors.
+    /// Number of failed entries.
     failed: usize,
     futures: HashMap<u64, Promised<()>>,
     programs: HashMap<u64, Arc<Program>>,
-    /// Functions of the client that its programs call.
+    /// Client functions that the session's programs call.
     callbacks: HashMap<u64, Arc<HostCallback>>,
-    /// Calls of them that the client has taken and not answered.
+    /// Calls that the client has taken and not answered.
     calls: HashMap<u64, Call>,
     limit: usize,
     reserve: Reserve,
@@ -46,7 +46,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// For at most `limit` arrays and as many futures, which count for `quota`.
+    /// Creates a table for at most `limit` arrays and as many futures, which count for `quota`.
     pub(crate) fn new(limit: usize, quota: Quota, gauges: Arc<Gauges>) -> Self {
         Self {
             arrays: HashMap::new(),
@@ -61,10 +61,10 @@ impl Table {
         }
     }
 
-    /// Returns a handle that the server makes, which clients cannot guess.
+    /// Returns a new server handle, which clients cannot guess.
     ///
     /// # Errors
-    /// INTERNAL if the system gives no random numbers.
+    /// INTERNAL if the system provides no random numbers.
     fn server_handle(&self) -> Result<u64, Status> {
         loop {
             let handle = unguessable()? | SERVER_HANDLES;
@@ -79,11 +79,11 @@ impl Table {
         }
     }
 
-    /// Returns the handles for `count` new arrays: those that the client chose, or the server's
-    /// where it chose none.
+    /// Returns the handles for `count` new arrays: those that the client chose, or the server's if
+    /// it chose none.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for another number of handles, one of the server's, or one twice;
+    /// INVALID_ARGUMENT for a wrong number of handles, a server handle, or a duplicate;
     /// ALREADY_EXISTS for one in use; RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn claim(&mut self, wanted: &[u64], count: usize) -> Result<Vec<u64>, Status> {
         if !wanted.is_empty() && wanted.len() != count {
@@ -148,13 +148,13 @@ impl Table {
         self.reserve.shrink(self.arrays.len() + self.futures.len());
     }
 
-    /// Puts an array under a handle that was claimed.
+    /// Stores an array under a claimed handle.
     pub(crate) fn insert(&mut self, handle: u64, entry: Entry) {
         let counted = self.gauges.hold(|gauges| &gauges.arrays, 1);
         self.arrays.insert(handle, (entry, counted));
     }
 
-    /// Leaves an error under those handles that stand for nothing yet.
+    /// Stores an error under those of the handles that are unused.
     pub(crate) fn poison(&mut self, handles: &[u64], status: &Status) {
         let status = &short(status);
         for handle in handles.iter().copied().filter(|handle| (1..SERVER_HANDLES).contains(handle))
@@ -179,8 +179,8 @@ impl Table {
     /// Returns the array of a handle.
     ///
     /// # Errors
-    /// NOT_FOUND for an unknown one, INVALID_ARGUMENT for a deleted one, the error of one that
-    /// could not be made.
+    /// NOT_FOUND for an unknown handle, INVALID_ARGUMENT for a deleted array, the error of one that
+    /// could not be created.
     pub(crate) fn array(&self, handle: u64) -> Result<Arc<Array>, Status> {
         match self.entry(handle)? {
             Entry::Live(array) => Ok(Arc::clone(array)),
@@ -192,15 +192,15 @@ impl Table {
     }
 
     /// # Errors
-    /// As [`array`](Self::array), the first one.
+    /// As [`array`](Self::array), for the first invalid handle.
     pub(crate) fn arrays(&self, handles: &[u64]) -> Result<Vec<Arc<Array>>, Status> {
         handles.iter().map(|handle| self.array(*handle)).collect()
     }
 
-    /// Frees what an array holds; the handle stays.
+    /// Frees the memory of an array; the handle stays.
     ///
     /// # Errors
-    /// NOT_FOUND for an unknown one, the error of one that could not be made.
+    /// NOT_FOUND for an unknown handle, the error of an array that could not be created.
     pub(crate) fn delete(&mut self, handle: u64) -> Result<(), Status> {
         match self.arrays.get_mut(&handle) {
             None => Err(unknown_array(handle)),
@@ -212,7 +212,7 @@ impl Table {
         }
     }
 
-    /// Forgets a handle.
+    /// Removes a handle.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -225,7 +225,7 @@ impl Table {
         removed.map(drop).ok_or_else(|| unknown_array(handle))
     }
 
-    /// Makes a future of something that is done, or will be.
+    /// Creates a future of an outcome.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many.
@@ -234,7 +234,7 @@ impl Table {
         self.named_future(handle, outcome).map(|()| handle)
     }
 
-    /// Makes a future under a handle of the client's.
+    /// Creates a future under a handle that the client chose.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many.
@@ -256,7 +256,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes a future; each can be asked once.
+    /// Takes a future out; each can be queried once.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -271,10 +271,10 @@ impl Table {
         })
     }
 
-    /// Puts a program under a handle of the server's.
+    /// Stores a program under a new server handle.
     ///
     /// # Errors
-    /// INTERNAL if the system gives no random numbers.
+    /// INTERNAL if the system provides no random numbers.
     pub(crate) fn add_program(&mut self, program: Arc<Program>) -> Result<u64, Status> {
         let handle = self.server_handle()?;
         self.programs.insert(handle, program);
@@ -289,7 +289,7 @@ impl Table {
         self.programs.get(&handle).cloned().ok_or_else(|| unknown_program(handle))
     }
 
-    /// Forgets a program.
+    /// Removes a program.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -297,11 +297,11 @@ impl Table {
         self.programs.remove(&handle).ok_or_else(|| unknown_program(handle))
     }
 
-    /// Puts functions that a program calls under handles of the server's; there are never more than
-    /// `most` of them.
+    /// Stores functions that a program calls under new server handles; there are at most `most` of
+    /// them.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; INTERNAL if the system gives no random numbers.
+    /// RESOURCE_EXHAUSTED; INTERNAL if the system provides no random numbers.
     pub(crate) fn add_callbacks(
         &mut self,
         callbacks: &[Arc<HostCallback>],
@@ -310,7 +310,7 @@ impl Table {
         let is_too_many =
             |table: &Self| table.callbacks.len().saturating_add(callbacks.len()) > most;
         if is_too_many(self) {
-            // Those that no program calls any more, and no client has asked for since.
+            // Remove functions that no program calls any more and that no client has polled since.
             self.callbacks.retain(|_, callback| !callback.is_over());
         }
         if is_too_many(self) {
@@ -342,22 +342,22 @@ impl Table {
         })
     }
 
-    /// Forgets a function that no program calls any more.
+    /// Removes a function that no program calls any more.
     pub(crate) fn drop_callback(&mut self, handle: u64) {
         self.callbacks.remove(&handle);
     }
 
-    /// Puts a call that the client takes under a handle of the server's.
+    /// Stores a call that the client takes under a new server handle.
     ///
     /// # Errors
-    /// INTERNAL if the system gives no random numbers.
+    /// INTERNAL if the system provides no random numbers.
     pub(crate) fn add_call(&mut self, call: Call) -> Result<u64, Status> {
         let handle = self.server_handle()?;
         self.calls.insert(handle, call);
         Ok(handle)
     }
 
-    /// Takes a call, to answer it.
+    /// Takes a call out, to answer it.
     ///
     /// # Errors
     /// NOT_FOUND.
@@ -381,12 +381,12 @@ impl Table {
         live
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         self.arrays.clear();
         self.failed = 0;
         self.futures.clear();
-        // Programs that wait for the client wait no more.
+        // Ends the calls of programs that wait for the client.
         self.callbacks.drain().for_each(|(_, callback)| callback.end());
         self.calls.clear();
         self.programs.clear();
@@ -399,8 +399,8 @@ impl Table {
     }
 }
 
-/// Returns an error as it is kept: its text may be a client's own, and is kept once for every
-/// handle.
+/// Returns a shortened copy of an error for storage: its text may come from a client, and is stored
+/// for every handle.
 pub(crate) fn short(status: &Status) -> Status {
     const MOST: usize = 1 << 10;
     let message = status.message();

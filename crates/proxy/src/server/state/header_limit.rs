@@ -1,13 +1,13 @@
-//! Limit on the bytes of names in the header of the state's file.
+//! Limit on the bytes of names in the header of the state file.
 
-/// Returns the number of bytes of names in the state that clients may have by that many handles, at
-/// most one of `parts` of what the header of the file has room for.
+/// Returns the limit on the bytes of names in the state for clients with this number of handles, at
+/// most one of `parts` parts of the header.
 pub(crate) fn most_name_bytes(handles: usize, parts: usize) -> usize {
-    /// Most of the 128 MiB that the header may have with all else that it says.
+    /// Bytes of the header for names: most of its 128 MiB, which also hold all other entries.
     const HEADER: usize = 126 << 20;
-    /// Bytes for a handle: a name of usual length and its owner.
+    /// Bytes per handle: a name of usual length and its owner.
     const EACH: usize = 128;
-    /// Bytes that few handles have, too, so that names may be long.
+    /// Minimum of bytes for few handles, so that names may be long.
     const LEAST: usize = 512 << 10;
     handles.saturating_mul(EACH).clamp(LEAST, HEADER / parts)
 }

@@ -1,4 +1,4 @@
-//! Who has a state, as the file says that its server has locked.
+//! Finds the server that uses a state, from its lock file.
 
 use std::{
     fmt,
@@ -9,33 +9,33 @@ use std::{
 
 use super::lock_file::{at_lock_path, open_there};
 
-/// A running server that has a state.
+/// A running server that uses a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateHolder {
     process: Option<u32>,
-    /// Number of older states that it keeps.
+    /// Number of older states that the server keeps.
     previous: u32,
 }
 
 impl StateHolder {
-    /// Returns the server that has the state at `path`, or keeps one of its older states there;
-    /// `None` if none has, or the system gives no locks.
+    /// Returns the server that uses the state at `path`, or keeps one of its older states there;
+    /// `None` if there is none, or the system has no locks.
     ///
-    /// Links are followed, also those that lead to nothing yet. What is written there while a
-    /// server has it is replaced by the server's next save.
+    /// Links are followed, even dangling ones. A file that is written there while a server uses it
+    /// is replaced by the server's next save.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let place = serdes_files::resolve(path);
         Self::at(&place).or_else(|| Self::of_places_beside(&place, 0))
     }
 
-    /// Returns the number of its process, if it is known.
+    /// Returns the process id, if it is known.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         self.process
     }
 
-    /// Returns the server whose own state is at `place`.
+    /// Returns the server whose current state is at `place`.
     fn at(place: &Path) -> Option<Self> {
         let (file, _) = at_lock_path(place, open_there).ok()?;
         // Released at once if it was not held.
@@ -43,8 +43,8 @@ impl StateHolder {
         is_held.then(|| Self::read(file))
     }
 
-    /// Returns the server that keeps an older state at `place`, or whose own state is where the one
-    /// at `place` has the last `previous` before it.
+    /// Returns the server that keeps an older state at `place`, or whose current state is at a
+    /// place where the state at `place` keeps one of its `previous` older ones.
     pub(super) fn of_places_beside(place: &Path, previous: u32) -> Option<Self> {
         let older = (1..=previous).find_map(|number| {
             let mut older = place.as_os_str().to_owned();
@@ -58,15 +58,15 @@ impl StateHolder {
         })
     }
 
-    /// Contents of the lock file of a server.
+    /// Formats the contents of a server's lock file.
     pub(super) fn text(previous: u32) -> String {
         format!("{}\n{previous}\n", std::process::id())
     }
 
-    /// Parses [`text`](Self::text); any other contents give an unknown holder.
+    /// Parses [`text`](Self::text); other contents give an unknown holder.
     pub(super) fn read(mut file: File) -> Self {
         let mut text = String::new();
-        // Two numbers of ten digits at most.
+        // The text has two numbers of at most ten digits.
         let read = file.rewind().and_then(|()| file.take(24).read_to_string(&mut text));
         if read.is_err() {
             return Self::default();

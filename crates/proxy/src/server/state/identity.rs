@@ -1,4 +1,4 @@
-//! Identities of files, to find out if a name still refers to the file that was written.
+//! Identities of files, for checking if a name still refers to the written file.
 
 use std::{fs::Metadata, path::Path};
 
@@ -12,7 +12,8 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Returns the file at `path`; `None` if there is none, or the system does not tell.
+    /// Returns the identity of the file at `path`; `None` if there is no file, or the system does
+    /// not report it.
     #[cfg(unix)]
     pub(crate) fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -30,7 +31,8 @@ impl FileIdentity {
         None
     }
 
-    /// Returns true if `path` names the file of this metadata, or the system does not tell.
+    /// Returns true if `path` refers to the file with this metadata, or the system does not report
+    /// it.
     #[cfg(unix)]
     pub(crate) fn names(own: &Metadata, path: &Path) -> bool {
         use std::os::unix::fs::MetadataExt as _;

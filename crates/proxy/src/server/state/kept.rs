@@ -7,7 +7,7 @@ use serdes_device_state::{Reader, Versions, WriteOptions};
 use super::{identity::FileIdentity, kept_arrays::KeptArrays, names::NamedArrays};
 use crate::server::arrays::Array;
 
-/// Who has arrays that the state has not: they are asked each time it is saved.
+/// Source of arrays in open sessions, which is queried for each save.
 pub(crate) trait LiveArrays: Send + Sync + 'static {
     /// Returns the arrays of each session.
     fn live(&self) -> Vec<NamedArrays>;
@@ -28,11 +28,11 @@ impl StateOptions {
     }
 }
 
-/// An array of the state that a session has given to a program: what the program gives is in its
-/// place, as soon as it is saved.
+/// An array of the state that a session has given to a program: the program's results replace it
+/// once they are saved.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// The number of the session.
+    /// Number of the session.
     pub(super) session: u64,
     pub(super) name: String,
     pub(super) array: Weak<Array>,
@@ -42,10 +42,10 @@ pub(super) struct Given {
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) arrays: KeptArrays,
-    /// The last state, open: its arrays can be read though its name may be another file's by now.
+    /// The last saved state, open: its arrays can be read even if another file has taken its name.
     pub(super) file: Option<Reader>,
     pub(super) identity: Option<FileIdentity>,
-    /// Words of the file that are not the server's.
+    /// Metadata of the file that are not the server's.
     pub(super) metadata: Vec<(String, String)>,
     pub(super) given: Vec<Given>,
     /// Arrays that clients deleted during a save; `None` outside of one.

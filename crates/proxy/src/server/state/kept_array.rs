@@ -1,4 +1,4 @@
-//! An array of the state under one of its names, with what the name takes of the limits.
+//! An array of the state under one of its names, with the permits of the name.
 
 use std::sync::{Arc, Weak};
 
@@ -8,22 +8,22 @@ use crate::server::{
     budget::{Budget, Permit},
 };
 
-/// Part of the limits that a name takes for as long as it is in the state: those of its client, or
-/// of all where no client has it.
+/// Permits that a name holds while it is in the state: from its client's quotas, or from the
+/// server's budget if it has no client.
 #[derive(Debug, Default)]
 #[expect(dead_code, reason = "held for as long as the name is in the state")]
 pub(crate) struct NameReservation {
-    /// For one that a client asked for while its session was open.
+    /// Permit for a name that a client requested while its session was open.
     pub(crate) names: Option<Permit>,
-    /// Bytes of the file's header.
+    /// Permit for bytes of the file's header.
     pub(crate) header: Option<Permit>,
-    /// For an array that is in the state under another name as well.
+    /// Permit for an array that is in the state under another name as well.
     pub(crate) bytes: Option<Permit>,
 }
 
 impl NameReservation {
-    /// Room of a name that no client has at the moment, as far as there is any. Returns false
-    /// beside it if there is less. The header has no word on arrays without an owner.
+    /// Takes the permit of a name without a current client, as far as the budget permits; the
+    /// result is false if it does not suffice. Arrays without an owner need no header bytes.
     pub(super) fn of_all(budget: &Budget, name: &str, owner: &Owner) -> (Arc<Self>, bool) {
         let bytes = if *owner == Owner::Unowned { 0 } else { name_bytes(name, owner) };
         let (header, is_all) = budget.take_what_is_there(bytes as u64);
@@ -50,7 +50,7 @@ impl Kept {
         kept || self.saved.as_ref().is_some_and(|saved| saved.as_ptr() == Arc::as_ptr(array))
     }
 
-    /// Returns true if `array`, which may be gone, is the one in the file.
+    /// Returns true if `array`, which may have been freed, is the one in the file.
     pub(super) fn was(&self, array: &Weak<Array>) -> bool {
         self.saved.as_ref().is_some_and(|saved| saved.ptr_eq(array))
     }

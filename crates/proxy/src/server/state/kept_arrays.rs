@@ -1,4 +1,4 @@
-//! Arrays of the state by their names, with the sums that limits on names need.
+//! Arrays of the state by name, with the sums that are needed for limits on names.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,8 +9,8 @@ use std::{
 use super::{kept_array::Kept, names::name_bytes};
 use crate::server::arrays::Array;
 
-/// Arrays of the state by their names. They change by the methods alone, which keep the sums right;
-/// reading needs no scan of all of them.
+/// Arrays of the state by name. All changes go through the methods, which update the sums, so that
+/// reading them needs no scan.
 #[derive(Debug, Default)]
 pub(super) struct KeptArrays {
     by_name: BTreeMap<String, Kept>,
@@ -21,24 +21,24 @@ pub(super) struct KeptArrays {
 }
 
 impl KeptArrays {
-    /// Returns the number of bytes of the file's header that say whose the arrays are.
+    /// Returns the number of bytes of the file's header for the owners of arrays.
     pub(super) const fn name_bytes(&self) -> usize {
         self.name_bytes
     }
 
-    /// Returns the number of names that the state has for an array.
+    /// Returns the number of names of an array in the state.
     pub(super) fn name_count(&self, array: &Arc<Array>) -> usize {
         self.name_counts.get(&address(array)).copied().unwrap_or(0)
     }
 
-    /// Puts an array under a name, in place of the one that is there.
+    /// Stores an array under a name, replacing the previous one.
     pub(super) fn insert(&mut self, name: String, kept: Kept) {
         self.remove(&name);
         self.count(&name, &kept);
         self.by_name.insert(name, kept);
     }
 
-    /// Takes the array of a name out.
+    /// Removes the array of a name.
     pub(super) fn remove(&mut self, name: &str) -> Option<Kept> {
         let kept = self.by_name.remove(name)?;
         self.discount(name, &kept);
@@ -92,7 +92,7 @@ impl FromIterator<(String, Kept)> for KeptArrays {
     }
 }
 
-/// Address of an array. The state holds the array, so that no other one has the address.
+/// Returns the address of an array. It is unique because the state holds the array.
 pub(super) fn address(array: &Arc<Array>) -> usize {
     Arc::as_ptr(array).addr()
 }

@@ -1,12 +1,13 @@
-//! One server for one state: a lock on a file beside it, `.NAME.lock`, and one on the state itself.
+//! Excludes other servers from a state: with a lock on a file beside it, `.NAME.lock`, and one on
+//! the state itself.
 //!
-//! The state is replaced by another file at every save, so that a lock on it would be lost; the file
-//! beside it stays. Links are followed before, also those that lead to nothing yet, so that a place
-//! has one lock by whatever name a server is given it. The lock on the state itself, which moves to
-//! each new file, is for files that have names in several places: hard links and bind mounts.
+//! Every save replaces the state by another file, so that a lock on it would be lost; the file
+//! beside it stays. Links are resolved first, even dangling ones, so that a place has one lock
+//! under all names that servers use. The lock on the state itself, which moves to each new file, is
+//! for files with names in several places: hard links and bind mounts.
 //!
 //! The lock file is removed when the server stops. One that a killed server left behind blocks no
-//! other server: the lock is the system's, and ended with the process.
+//! other server: the lock belongs to the system, and ended with the process.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -22,26 +23,26 @@ use super::{
 };
 use crate::ProxyError;
 
-/// Time for which a held lock is tried again: another server releases it while it stops, and a
-/// query for the holder of a state takes it for a moment.
+/// Time for which a held lock is retried: another server releases it while it stops, and a query
+/// for the holder of a state takes it for a moment.
 const PATIENCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write a state, until it is dropped.
+/// The exclusive right to write a state, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// `None` where the system has no locks.
+    /// `None` if the system has no locks.
     held: Option<(File, PathBuf)>,
-    /// The state itself, if there is one.
+    /// Lock on the state itself, if it exists.
     state: Mutex<Option<File>>,
 }
 
 impl Lock {
-    /// Locks the state at `path`, whether it is there or not, and its places for `previous` older
+    /// Locks the state at `path`, whether it exists or not, and the places of its `previous` older
     /// states.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if another server has one of them, or no file can be made
+    /// [`ProxyError::Configuration`] if another server uses one of them, or no file can be created
     /// beside it.
     pub(crate) fn take(path: &Path, previous: u32) -> Result<Self, ProxyError> {
         let refuse = |reason: String| {
@@ -50,7 +51,7 @@ impl Lock {
         let place = &serdes_files::resolve(path);
         let until = Instant::now() + PATIENCE;
         let held = take_place(place, until, previous).map_err(&refuse)?;
-        // Dropped where a place beside it is another server's.
+        // Dropped if another server uses a place beside it.
         let lock = Self { held, state: Mutex::default() };
         let state = take_state(place, until).map_err(&refuse)?;
         *lock.state() = state;
@@ -62,7 +63,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Locks the file that a save has put into the place of the state, instead of the one before.
+    /// Locks the file with which a save has replaced the state, instead of the previous one.
     pub(crate) fn follow(&self, path: &Path) {
         let mut state = self.state();
         if state.as_ref().is_some_and(|file| is_at(file, path)) {
@@ -84,7 +85,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is locked, so that no other server has locked it by then.
+        // Remove the file while it is locked, so that no other server has locked it yet.
         if let Some((file, path)) = self.held.take()
             && is_at(&file, &path)
             && let Err(error) = fs::remove_file(&path)
@@ -94,8 +95,8 @@ impl Drop for Lock {
     }
 }
 
-/// Locks the file beside the state, and says in it who has it; none where the system has no locks.
-/// An error is the reason, for people.
+/// Locks the file beside the state, and writes the holder to it; returns `None` if the system has
+/// no locks. An error is a reason for messages.
 fn take_place(
     place: &Path,
     until: Instant,
@@ -125,10 +126,10 @@ fn take_place(
             }
             Ok(()) => {}
         }
-        // Who had it before may have removed the file between the two steps.
+        // The previous holder may have removed the file between the two steps.
         if is_at(&file, &path) {
             let text = StateHolder::text(previous);
-            // What cannot be written is not told to others; the lock holds all the same.
+            // Other servers lack the holder if it cannot be written; the lock still holds.
             let _ = file.set_len(0).and_then(|()| (&file).write_all(text.as_bytes()));
             return Ok(Some((file, path)));
         }
@@ -138,8 +139,8 @@ fn take_place(
     }
 }
 
-/// Locks the state itself, if there is one and the system has locks. An error is the reason, for
-/// people.
+/// Locks the state itself, if it exists and the system has locks. An error is a reason for
+/// messages.
 fn take_state(place: &Path, until: Instant) -> Result<Option<File>, String> {
     loop {
         let Ok(file) = open_there(place) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The file beside a state that is locked: what it is called, and how it is opened.
+//! The lock file beside a state: its name, and how it is opened.
 
 use std::{
     ffi::OsString,
@@ -10,7 +10,7 @@ use std::{
 use super::identity::FileIdentity;
 use crate::server::digest::{hash, hexadecimal};
 
-/// Opens the lock file of a state, and says where it is.
+/// Opens the lock file of a state, and returns its path.
 pub(super) fn at_lock_path(
     place: &Path,
     open: impl Fn(&Path) -> io::Result<File>,
@@ -21,7 +21,7 @@ pub(super) fn at_lock_path(
     usual.push(".lock");
     let path = place.with_file_name(usual);
     match open(&path) {
-        // The name of the state may be as long as names are at all.
+        // The state's name may already have the maximum length.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
             let sum = hexadecimal(&hash(name.as_encoded_bytes()), 32);
             let path = place.with_file_name(format!(".{sum}.lock"));
@@ -31,21 +31,22 @@ pub(super) fn at_lock_path(
     }
 }
 
-/// Opens a file to write it, and makes it where there is none.
+/// Opens a file for writing, and creates it if it is missing.
 pub(super) fn open_or_make(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     open_file(options, path)
 }
 
-/// Opens a file that is there, to read it.
+/// Opens an existing file for reading.
 pub(super) fn open_there(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     open_file(options, path)
 }
 
-/// Follows no link, and waits for no pipe: others may be able to write into the folder.
+/// Opens a file without following links or blocking on pipes: others may be able to write to the
+/// directory.
 fn open_file(mut options: OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {

@@ -1,6 +1,6 @@
-//! Under which names a session's arrays are saved, and to whom a name belongs.
+//! Names under which a session's arrays are saved, and the owners of names.
 //!
-//! This part must never know where the bytes of arrays are, nor how a state is written.
+//! Does not depend on the location of arrays' bytes, nor on how a state is written.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,14 +17,14 @@ use serdes::{
 
 use crate::{server::arrays::Array, status::status};
 
-/// The key of the initialization data under which a client names its session; followed by a point
-/// and a handle, an array.
+/// Key of the initialization data for the name of the session; followed by a dot and a handle, for
+/// the name of an array.
 const NAME: &str = "serdes.state.name";
 
-/// With what the names of a session begin whose client gives none.
+/// Prefix of the names of a session whose client gives none.
 const UNNAMED: &str = "session-";
 
-/// To whom an array of the state belongs.
+/// Owner of an array of the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// No owner: arrays of unknown clients, in files that the server did not write.
@@ -37,7 +37,7 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// As it is written into the metadata of a state; `None` for what needs no word.
+    /// Returns the text for the metadata of a state; `None` for no owner.
     pub(crate) fn to_text(&self) -> Option<String> {
         match self {
             Self::Unowned => None,
@@ -46,8 +46,8 @@ impl Owner {
         }
     }
 
-    /// Parses [`to_text`](Self::to_text). Owners that only a newer build knows are kept apart: no
-    /// client of this build is one.
+    /// Parses [`to_text`](Self::to_text). Unknown kinds of owners from newer builds are kept
+    /// distinct: no client of this build matches one.
     pub(crate) fn from_text(text: &str) -> Self {
         match text.split_once(':') {
             Some(("session", name)) => Self::Named(name.to_owned()),
@@ -60,7 +60,7 @@ impl Owner {
         matches!(self, Self::Known(_))
     }
 
-    /// Returns true if a session of this owner is shown the arrays of `other`.
+    /// Returns true if a session of this owner may read the arrays of `other`.
     pub(crate) fn may_read(&self, other: &Self) -> bool {
         !other.is_known() || self == other
     }
@@ -71,7 +71,7 @@ impl Owner {
     }
 
     /// Returns true if a session of this owner may delete arrays of `other` from the state.
-    /// Unauthenticated clients cannot be told apart; each may delete the arrays of any of them.
+    /// Unauthenticated clients are indistinguishable; each may delete the arrays of any of them.
     pub(crate) fn may_delete(&self, other: &Self) -> bool {
         self == other || !(self.is_known() || other.is_known())
     }
@@ -81,13 +81,13 @@ impl Owner {
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) owner: Owner,
-    /// Number of the session, which makes the names that the client did not choose.
+    /// Number of the session, for names that the client did not choose.
     pub(crate) number: u64,
-    /// The name of the session, and those of arrays by their handles, as the client wishes.
+    /// Requested names of the session, and of arrays by handle.
     prefix: Option<String>,
     given: BTreeMap<u64, String>,
-    /// True once the client's names are granted. Until then, and where they are refused, its arrays
-    /// are named as those of a client without wishes.
+    /// True once the client's names are granted. Until then, and if they are refused, its arrays
+    /// are named as those of a client without requests.
     granted: AtomicBool,
     /// The arrays of the state that the client was shown.
     shown: Mutex<HashMap<u64, String>>,
@@ -123,7 +123,7 @@ impl Names {
         }
     }
 
-    /// Returns the owner of arrays that the session keeps below a name.
+    /// Returns the owner of arrays that the session stores below a name.
     pub(crate) fn owner_of(&self, below: &str) -> Owner {
         match &self.owner {
             Owner::Known(identity) => Owner::Known(identity.clone()),
@@ -145,7 +145,7 @@ impl Names {
         name_bytes(&format!("{session}/{}", u64::MAX), &self.owner)
     }
 
-    /// Returns true if the client wishes names.
+    /// Returns true if the client requested names.
     pub(crate) fn are_wished(&self) -> bool {
         self.prefix.is_some() || !self.given.is_empty()
     }
@@ -159,7 +159,8 @@ impl Names {
         self.granted.store(true, Ordering::Release);
     }
 
-    /// Under which name the array of a handle is saved, and whether the client chose it.
+    /// Returns the name under which the array of a handle is saved, and true if the client chose
+    /// it.
     pub(crate) fn name(&self, handle: u64) -> (String, bool) {
         if self.is_granted() {
             if let Some(name) = self.given.get(&handle) {
@@ -172,17 +173,17 @@ impl Names {
         (format!("{}/{handle}", unnamed(self.number)), false)
     }
 
-    /// Returns true if one of these claims is another session's, of another client.
+    /// Returns true if one of these claims belongs to another session of another client.
     fn has_rival(&self, claims: Option<&Vec<Claim>>) -> bool {
         claims.into_iter().flatten().any(|(number, owner)| {
             *number != self.number && !(owner.is_known() && *owner == self.owner)
         })
     }
 
-    /// Returns the arrays of its handles under the names that they are saved with.
+    /// Returns the session's arrays with the names under which they are saved.
     pub(crate) fn named(&self, live: Vec<(u64, Arc<Array>)>) -> NamedArrays {
-        // What the server has put there has its name already. A client leaves the handles of what a
-        // program gives to the server as well, when the program runs for the first time.
+        // Arrays from the server have their names already. A client also leaves the handles of a
+        // program's results to the server when the program runs for the first time.
         let shown = self.shown();
         let own = live.into_iter().filter(|(handle, _)| !shown.contains_key(handle));
         let arrays = own.map(|(handle, array)| {
@@ -192,7 +193,7 @@ impl Names {
         NamedArrays { number: self.number, owner: self.owner.clone(), arrays: arrays.collect() }
     }
 
-    /// Returns the names of the state's arrays that the client was shown, by their handles.
+    /// Returns the names of the state's arrays that the client has seen, by handle.
     pub(crate) fn shown(&self) -> MutexGuard<'_, HashMap<u64, String>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,7 +201,7 @@ impl Names {
     /// Checks that the names do not conflict.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a name that two arrays would have.
+    /// INVALID_ARGUMENT for a name of two arrays.
     fn check(&self) -> Result<(), Status> {
         let mut names: Vec<&String> = self.given.values().collect();
         names.sort_unstable();
@@ -229,7 +230,7 @@ impl Names {
 /// The arrays of a session under the names that they are saved with.
 #[derive(Debug)]
 pub(crate) struct NamedArrays {
-    /// Its place among all sessions.
+    /// Number of the session.
     pub(super) number: u64,
     pub(super) owner: Owner,
     pub(super) arrays: Vec<NamedArray>,
@@ -248,7 +249,7 @@ fn unnamed(number: u64) -> String {
     format!("{UNNAMED}{number}")
 }
 
-/// Returns the parts of a name that an array has by its session and its handle.
+/// Splits a name that an array has from its session and its handle.
 fn scope(name: &str) -> Option<(&str, u64)> {
     let (scope, digits) = name.rsplit_once('/')?;
     let handle: u64 = digits.parse().ok()?;
@@ -260,13 +261,13 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
     scope(name)?.0.strip_prefix(UNNAMED)?.parse().ok()
 }
 
-/// Who has a name at the moment: the number of the session, and its owner.
+/// A claim to a name: the number of the session, and its owner.
 type Claim = (u64, Owner);
 
-/// The names that open sessions have. Two sessions of one client that is known may share them.
+/// Names that open sessions have claimed. Two sessions of one authenticated client may share them.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// Names of sessions, those that the server made included.
+    /// Names of sessions, including those that the server assigned.
     prefixes: HashMap<String, Vec<Claim>>,
     /// Names of arrays.
     names: HashMap<String, Vec<Claim>>,
@@ -276,12 +277,12 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Returns no claims; sessions are counted behind `last_number`.
+    /// Creates an empty set of claims; sessions are numbered after `last_number`.
     pub(crate) fn after(last_number: u64) -> Self {
         Self { last_number, ..Self::default() }
     }
 
-    /// Returns the next number whose names are free; the session of that number claims them.
+    /// Returns the next number whose names are free; the session of this number claims them.
     pub(crate) fn take_number(&mut self, is_taken: impl Fn(&str) -> bool) -> u64 {
         loop {
             self.last_number = self.last_number.wrapping_add(1);
@@ -296,10 +297,11 @@ impl Claims {
         }
     }
 
-    /// Gives a session the names that it wishes; the one that another session has, if there is one.
+    /// Claims the requested names for a session; returns one that another session has, if there is
+    /// one.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for wishes that do not go together.
+    /// INVALID_ARGUMENT for conflicting requests.
     pub(crate) fn take(&mut self, names: &Names) -> Result<Option<String>, Status> {
         names.check()?;
         let is_rival = |claims| names.has_rival(claims);
@@ -329,8 +331,8 @@ impl Claims {
         Ok(None)
     }
 
-    /// Returns true if another session of another client has the name `below`, for itself or for
-    /// arrays.
+    /// Returns true if another session of another client has claimed the name `below`, for itself
+    /// or for arrays.
     pub(crate) fn has_rival(&self, names: &Names, below: &str) -> bool {
         let claims = [self.prefixes.get(below), self.scopes.get(below)];
         claims.into_iter().any(|claims| names.has_rival(claims))
@@ -342,7 +344,7 @@ impl Claims {
         [self.names.get(name), session].into_iter().any(|claims| names.has_rival(claims))
     }
 
-    /// Takes back all that a session has.
+    /// Releases all claims of a session.
     pub(crate) fn release(&mut self, names: &Names) {
         let free = |claims: &mut HashMap<String, Vec<Claim>>, key: &str| {
             if let Some(holders) = claims.get_mut(key) {
@@ -365,8 +367,8 @@ impl Claims {
     }
 }
 
-/// Returns the first name that a session wishes and that belongs to somebody else in the state,
-/// whose names and owners `arrays` gives from a name on.
+/// Returns the first requested name that belongs to another owner in the state, where `arrays`
+/// returns names and owners from a name on.
 pub(crate) fn foreign<'a, I>(names: &Names, arrays: impl Fn(&str) -> I) -> Option<String>
 where
     I: Iterator<Item = (&'a str, &'a Owner)>,
@@ -388,12 +390,12 @@ where
     prefix.or_else(given).cloned()
 }
 
-/// With what the metadata of a state name whose an array is; the array's name follows.
+/// Prefix of the metadata keys for the owner of an array, followed by the array's name.
 pub(super) const OWNER: &str = "serdes.state.owner/";
 
-/// Returns the number of bytes of the file's header that say whose an array is.
+/// Returns the number of bytes of the file's header for the owner of an array.
 pub(super) fn name_bytes(name: &str, owner: &Owner) -> usize {
-    // Two lengths of four bytes, and the kind of the owner.
+    // Two lengths of four bytes, and the owner's kind.
     let owner = match owner {
         Owner::Unowned => 0,
         Owner::Named(name) | Owner::Known(name) => "session:".len() + name.len(),

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The shards that make a whole array, each part once.
+/// Shards that cover a whole array, each part once.
 pub(crate) type Parts = Vec<(Arc<Memory>, IndexDomain)>;
 
 /// Source of an array's bytes.
@@ -34,7 +34,7 @@ pub(crate) enum Source {
         array: Arc<Array>,
         parts: Parts,
     },
-    /// In the state before.
+    /// A tensor of the previous state.
     File(Tensor),
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Planned {
     before: Option<Arc<Array>>,
 }
 
-/// Why an array cannot be saved now.
+/// The reason why an array cannot be saved now.
 pub(crate) enum Missing {
     /// Its data have not arrived.
     NotYet,
-    /// It could not be made.
+    /// It could not be created.
     Failed(Status),
 }
 
@@ -72,7 +72,8 @@ impl Before {
     }
 }
 
-/// Living arrays of the sessions, the oldest session first: arrays of younger sessions are newer.
+/// Returns the live arrays of the sessions, oldest session first: arrays of younger sessions are
+/// newer.
 pub(crate) fn alive(live: &dyn LiveArrays) -> Vec<NamedArrays> {
     let mut live = live.live();
     settle(&live);
@@ -80,26 +81,26 @@ pub(crate) fn alive(live: &dyn LiveArrays) -> Vec<NamedArrays> {
     live
 }
 
-/// The next state.
+/// A plan for the next state.
 pub(crate) struct Plan {
     pub(crate) arrays: BTreeMap<String, Planned>,
     missing: Vec<(String, Missing)>,
     /// Arrays whose bytes turned out to be unreadable.
     dropped: Vec<String>,
-    /// Arrays that were given to programs, and are left out because what came of them is here.
+    /// Arrays that were given to programs, and are left out because the results are here.
     given: Vec<Given>,
-    /// The state before, for what is only there.
+    /// The previous state, for arrays that are only there.
     file: Option<Reader>,
-    /// Names of the file's arrays that are in memory as well.
+    /// Names of arrays that are in both the file and memory.
     in_file: HashSet<String>,
     metadata: Vec<(String, String)>,
-    /// The file has just these arrays.
+    /// True if the file has exactly these arrays.
     pub(crate) is_written_already: bool,
 }
 
 impl Plan {
     /// # Errors
-    /// If the state before is needed and cannot be read.
+    /// If the previous state is needed and cannot be read.
     pub(crate) fn new(
         live: Vec<NamedArrays>,
         before: Before,
@@ -134,15 +135,16 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Leaves out what sessions have given to programs. `live` is what they have now: as long as
-    /// one has nothing, or something is not there, what was given may be the last that there is.
+    /// Leaves out arrays that sessions have given to programs. `live` has the sessions' current
+    /// arrays: if a session has none, or one is not available, the given array may be the last
+    /// version.
     fn leave_out(&mut self, given: Vec<Given>, live: &BTreeMap<u64, HashSet<String>>) {
         if !self.missing.is_empty() {
             return;
         }
         for given in given {
             let own = live.get(&given.session).filter(|own| !own.is_empty());
-            // A new array of the same name is another one.
+            // A new array of the same name is a different one.
             if own.is_some_and(|own| !own.contains(&given.name)) {
                 self.arrays.remove(&given.name);
                 self.given.push(given);
@@ -178,7 +180,7 @@ impl Plan {
                 let planned = Planned { owner: owner.clone(), source, known, before };
                 self.arrays.insert(live.name, planned);
             }
-            // If the state has an array of this name already, that one stays.
+            // If the state already has an array of this name, that one stays.
             Err(missing) => self.missing.push((live.name, missing)),
         }
     }
@@ -196,7 +198,7 @@ impl Plan {
         self.arrays.len()
     }
 
-    /// Says which arrays are left out, and how many.
+    /// Reports the arrays that are left out, and their number.
     pub(crate) fn report_missing(&self, gauges: &Gauges) {
         gauges.note_left_out(self.missing.len());
         for (name, missing) in &self.missing {
@@ -216,8 +218,7 @@ impl Plan {
         }
     }
 
-    /// Returns true if the file at its place has exactly these arrays, at the versions that are
-    /// wanted.
+    /// Returns true if the file has exactly these arrays, at the requested versions.
     pub(crate) fn is_what_the_file_has(&self, contents: &Contents, options: &StateOptions) -> bool {
         let is_there = contents.identity.is_some()
             && contents.identity == FileIdentity::of(&options.path)
@@ -236,8 +237,7 @@ impl Plan {
             })
     }
 
-    /// Does without what cannot be read: takes the array of the state before, if there is one of
-    /// the same name, or none.
+    /// Replaces an unreadable array by the previous state's array of the same name, or by none.
     pub(crate) fn replace_unreadable(&mut self, name: &str) {
         let Some(planned) = self.arrays.remove(name) else { return };
         match (&planned.source, self.in_file_before(name)) {
@@ -248,13 +248,13 @@ impl Plan {
         }
     }
 
-    /// Returns true if the next state lacks something of the state before for want of readable
-    /// bytes.
+    /// Returns true if the next state lacks an array of the previous one because its bytes are
+    /// unreadable.
     pub(crate) fn loses(&self) -> bool {
         self.dropped.iter().any(|name| self.in_file.contains(name))
     }
 
-    /// Returns the words of the next file: those of the one before, and whose the arrays are.
+    /// Returns the metadata of the next file: those of the previous one, and the owners of arrays.
     pub(crate) fn metadata(&self) -> Option<Vec<(String, String)>> {
         let owners = self.arrays.iter().filter_map(|(name, planned)| {
             Some((format!("{OWNER}{name}"), planned.owner.to_text()?))
@@ -265,7 +265,7 @@ impl Plan {
 }
 
 impl Contents {
-    /// Notes that a plan was written, but for what clients `deleted` meanwhile.
+    /// Records that a plan was written, except for arrays that clients `deleted` meanwhile.
     pub(crate) fn note(
         &mut self,
         plan: Plan,
@@ -296,7 +296,7 @@ impl Contents {
             if self.arrays.contains_key(&name) {
                 self.arrays.change(&name, |kept| kept.note(saved, owner, before.as_ref(), &array));
             } else if !(known || is_deleted) {
-                // Neither gone since the plan was made, nor there before.
+                // Neither removed since the plan was made, nor in the state before.
                 let (reservation, _) = NameReservation::of_all(name_bytes, &name, &owner);
                 let _reservation = Some(reservation);
                 let kept = Kept { owner, array: None, saved, _reservation };
@@ -318,7 +318,7 @@ impl Contents {
 }
 
 impl Kept {
-    /// Notes that `array` was written under its name, when the state had `before` there.
+    /// Records that `array` was written under its name, when the state had `before` there.
     fn note(
         &mut self,
         saved: Option<Weak<Array>>,
@@ -330,7 +330,7 @@ impl Kept {
         let is_older = match (&self.array, before) {
             (None, _) => true,
             (Some(kept), Some(before)) => Arc::ptr_eq(kept, before),
-            // A session has ended since.
+            // A session has ended meanwhile.
             (Some(_), None) => false,
         };
         if is_older {
@@ -340,27 +340,27 @@ impl Kept {
     }
 }
 
-/// Waits for arrays that programs compute: in a loop that is every one of them, and what a step has
-/// not computed the next one has taken.
+/// Waits for arrays that programs compute: in a training loop these are all arrays, and each step
+/// takes the results of the previous one.
 fn settle(live: &[NamedArrays]) {
-    /// Longest wait for arrays. Those that are not there then are left out and reported.
+    /// Longest wait for arrays. Arrays that are not available then are left out and reported.
     const LONGEST: Duration = Duration::from_secs(10);
     let Ok(runtime) = Handle::try_current() else { return };
     let arrays = live.iter().flat_map(|session| &session.arrays);
     let shards = arrays.flat_map(|named| &named.array.shards);
     let computed = async {
         for shard in shards.filter(|shard| shard.buffer.is_of_program()) {
-            // One that fails is left out, and says why.
+            // An array that fails is left out with its error.
             drop(shard.buffer.wait().await);
         }
     };
     drop(runtime.block_on(tokio::time::timeout(LONGEST, computed)));
 }
 
-/// Returns the shards of an array as far as they are there, which is all of them or an error.
+/// Returns the shards of an array if all are available.
 ///
 /// # Errors
-/// Why it cannot be saved now.
+/// The reason why the array cannot be saved now.
 pub(crate) fn parts(array: &Array) -> Result<Parts, Missing> {
     let mut parts: Parts = Vec::new();
     for (shard, domain) in array.shards.iter().zip(array.domains().map_err(Missing::Failed)?) {

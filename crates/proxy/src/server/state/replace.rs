@@ -1,4 +1,4 @@
-//! Arrays of an open session that take the place of others in the state, all at once.
+//! Stores arrays of an open session in the state, in place of others, atomically.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -17,12 +17,11 @@ use super::{
 };
 use crate::{server::arrays::Array, status::status};
 
-/// Bytes that names and owners of all arrays may have for more to be kept: most of what the header
-/// of the file has room for. A client that filled it would keep everybody's arrays from being
-/// saved.
+/// Maximum bytes of names and owners of all arrays for storing more: most of the file's header. A
+/// client that filled it would prevent the arrays of all clients from being saved.
 const NAMES: usize = 64 << 20;
 
-/// Arrays that may leave the state during a save for more to be replaced meanwhile: the save
+/// Maximum number of arrays that may leave the state during a save by replacements: the save
 /// remembers them.
 const DELETED: usize = 1 << 16;
 
@@ -31,11 +30,11 @@ const DELETED: usize = 1 << 16;
 pub(crate) type Reserve<'a> =
     dyn Fn(&str, usize, Option<u64>) -> Result<NameReservation, Status> + 'a;
 
-/// Arrays that are to be kept.
+/// Arrays that are to be stored.
 pub(crate) struct Replacing<'a> {
-    /// Beginning of all names, before a `/`: what the state has there is replaced.
+    /// Prefix of all names, before a `/`: arrays below it are replaced.
     pub(crate) below: String,
-    /// Handles, names, and the arrays.
+    /// Handles and names, with the arrays.
     pub(crate) arrays: Vec<(u64, String, Arc<Array>)>,
     /// Another owner whose arrays may be replaced.
     pub(crate) previous: Option<Owner>,
@@ -44,14 +43,14 @@ pub(crate) struct Replacing<'a> {
 }
 
 impl State {
-    /// Keeps arrays of a session in place of those below the same name. No other session sees
-    /// them until it is over; the state does from now on, and they outlive the session.
+    /// Stores arrays of a session in place of those below the same name. They are in the state at
+    /// once, and outlive the session.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION without a file for the state, and for arrays whose data have not
-    /// arrived; INVALID_ARGUMENT for names that are not below it, or twice; ALREADY_EXISTS for
-    /// names of another client; RESOURCE_EXHAUSTED for more than the client, the file or a save
-    /// that is under way has room for. Nothing changes then.
+    /// FAILED_PRECONDITION without a state file, and for arrays whose data have not arrived;
+    /// INVALID_ARGUMENT for names that are not below the prefix, or duplicates; ALREADY_EXISTS for
+    /// names of another client; RESOURCE_EXHAUSTED if a limit of the client, the file or the
+    /// current save is exceeded. On error nothing changes.
     pub(crate) fn replace(&self, names: &Names, replacing: Replacing<'_>) -> Result<(), Status> {
         let Replacing { below, arrays, previous, reserve } = replacing;
         if !self.is_kept() {
@@ -62,7 +61,7 @@ impl State {
         }
         let begin = format!("{below}/");
         check(&below, &begin, &arrays)?;
-        // Held until the arrays are there: no session is given their names meanwhile.
+        // Held until the arrays are stored: no session gets their names meanwhile.
         let mut contents = self.contents();
         self.check_claims(names, &below, &arrays)?;
         let owner = names.owner_of(&below);
@@ -87,7 +86,7 @@ impl State {
     }
 
     /// # Errors
-    /// ALREADY_EXISTS for names that an open session of another client has.
+    /// ALREADY_EXISTS for names of another client's open session.
     fn check_claims(
         &self,
         names: &Names,
@@ -104,7 +103,7 @@ impl State {
 }
 
 impl Contents {
-    /// Returns the arrays whose names begin so.
+    /// Returns the arrays with this prefix of names.
     fn below(&self, begin: &str) -> impl Iterator<Item = (&String, &Kept)> + Clone {
         let from = self.arrays.range(begin.to_owned()..);
         from.take_while(move |(name, _)| name.starts_with(begin))
@@ -118,11 +117,11 @@ impl Contents {
         names.iter().filter_map(|name| Some((name, self.arrays.get(name)?)))
     }
 
-    /// Checks the limits for keeping arrays in place of those that are named `before`.
+    /// Checks the limits for storing arrays in place of those named in `before`.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if the names of all arrays would be too long for the file, or a save has
-    /// to remember too many.
+    /// RESOURCE_EXHAUSTED if the names of all arrays exceed the file's limit, or the current save
+    /// would have to remember too many.
     fn check_limits(
         &self,
         before: &[String],
@@ -148,11 +147,11 @@ impl Contents {
         Ok(())
     }
 
-    /// Reserves the names of these arrays, which take the place of those that are named `before`,
-    /// within the limits of the client.
+    /// Reserves the names of these arrays, which replace those named in `before`, within the limits
+    /// of the client.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if there is none.
+    /// RESOURCE_EXHAUSTED if a limit is exceeded.
     fn reserve_names(
         &self,
         before: &[String],
@@ -175,7 +174,7 @@ impl Contents {
         reservations.collect()
     }
 
-    /// Takes arrays out; the arrays of the file that they were saved as.
+    /// Removes arrays; returns the arrays under which the file has them.
     fn take_out(&mut self, names: Vec<String>) -> BTreeMap<String, Option<Weak<Array>>> {
         let mut saved = BTreeMap::new();
         for name in names {
@@ -189,7 +188,7 @@ impl Contents {
     }
 }
 
-/// Returns the number of bytes of an array's shards.
+/// Returns the size of an array's shards in bytes.
 fn bytes(array: &Array) -> u64 {
     let shards = array.shards.iter().filter_map(|shard| shard.buffer.now()?.ok());
     shards.map(|memory| memory.size()).fold(0, u64::saturating_add)
@@ -204,7 +203,7 @@ fn taken(name: &str) -> Status {
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for names that are not below `begin`, or twice; FAILED_PRECONDITION for an
+/// INVALID_ARGUMENT for names that are not below `begin`, or duplicates; FAILED_PRECONDITION for an
 /// array whose data have not arrived.
 fn check(below: &str, begin: &str, arrays: &[(u64, String, Arc<Array>)]) -> Result<(), Status> {
     if below.is_empty() {

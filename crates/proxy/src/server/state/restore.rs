@@ -1,4 +1,4 @@
-//! Arrays of a state onto the devices of the server.
+//! Restores the arrays of a state to the devices of the server.
 
 use std::{
     io::Read as _,
@@ -32,8 +32,8 @@ use crate::{
 
 /// Budgets that restored arrays count for.
 ///
-/// They are there before any client, and nothing of them is left out: those that are more than a
-/// limit allows take all that it has.
+/// They are restored before any client connects, and none is left out: if they exceed a limit, they
+/// take all of it.
 #[derive(Debug)]
 pub(crate) struct RestoreBudget {
     arrays: Budget,
@@ -44,7 +44,7 @@ pub(crate) struct RestoreBudget {
 }
 
 impl RestoreBudget {
-    /// Counts for what all sessions may have of arrays, of those in pinned memory, and of names.
+    /// Creates budgets from those for arrays, pinned memory and names of all sessions.
     pub(crate) fn new(all: &Budgets) -> Self {
         Self {
             arrays: all.arrays.clone(),
@@ -68,7 +68,7 @@ impl RestoreBudget {
         }
     }
 
-    /// Room of an array's name in the header of the file.
+    /// Takes a permit for an array's name in the header of the file.
     pub(super) fn name(&self, name: &str, owner: &Owner) -> Arc<NameReservation> {
         let (reservation, is_all) = NameReservation::of_all(&self.name_bytes, name, owner);
         if !is_all {
@@ -77,7 +77,7 @@ impl RestoreBudget {
         reservation
     }
 
-    /// Says if a limit is too low for what was restored.
+    /// Logs if a limit is too low for the restored arrays.
     pub(crate) fn report(&self) {
         if self.is_full.load(Ordering::Relaxed) {
             tracing::warn!(
@@ -88,8 +88,8 @@ impl RestoreBudget {
     }
 }
 
-/// Puts an array of a file where its sharding says; where these devices are not there, on the first
-/// one.
+/// Restores an array of a file to the devices of its sharding, or to the first device if these are
+/// missing.
 pub(crate) fn restore(
     tensor: &Tensor,
     devices: &Devices,
@@ -105,7 +105,7 @@ pub(crate) fn restore(
         && space.kind == Kind::Device
         && spec.dtype() != DType::String
     {
-        // Straight from the file to the device.
+        // Directly from the file to the device.
         let share = budget.share(space.kind, tensor.bytes());
         let memory = Memory::restore(tensor, devices.at(space)?, share, gauges)?;
         let shards = vec![shard(space, spec.shape(), memory)];
@@ -173,7 +173,7 @@ impl Elements {
         }
     }
 
-    /// Returns a part of them, as the memory of a shard has it.
+    /// Returns a part of them, in the layout of a shard's memory.
     fn part(&self, domain: &IndexDomain) -> Result<Vec<u8>, Status> {
         match self {
             Self::Bytes { whole, region } => {

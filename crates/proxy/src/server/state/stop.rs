@@ -1,4 +1,4 @@
-//! The save when the server stops: with a deadline, and more than one try.
+//! Saves when the server stops, with a deadline and retries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,20 +7,20 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{LiveArrays, Occasion, State};
 use crate::ProxyError;
 
-/// Number of tries for a save; the pause after the first failure is doubled after each.
+/// Maximum number of attempts to save; the pause after a failure doubles each time.
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Longest wait for the next bytes of a device before it counts as lost.
+/// Longest wait for the next bytes of a device before the device counts as lost.
 const STANDSTILL: Duration = Duration::from_secs(15);
 
 impl State {
-    /// Saves, and tries again where that fails, for no longer than `limit`. Others are served
-    /// meanwhile, and may make room on the disk.
+    /// Saves, and retries after failures, for at most `limit`. Clients are served meanwhile, and
+    /// disk space may be freed.
     ///
     /// # Errors
-    /// As [`save`](Self::save); [`ProxyError::System`] if there is no more time, or the save was
-    /// given up.
+    /// As [`save`](Self::save); [`ProxyError::System`] if the time is over, or the save was
+    /// abandoned.
     pub(crate) async fn save_at_stop(
         self: &Arc<Self>,
         live: &Arc<dyn LiveArrays>,
@@ -39,8 +39,8 @@ impl State {
                     Err(error) => error,
                 },
                 why = self.no_more_time(deadline) => {
-                    // What does not look at it hangs, and holds nothing that the end of the process
-                    // would not free.
+                    // Work that does not check it hangs, and holds nothing that the end of the
+                    // process would not free.
                     self.monitor().cancel();
                     return Err(gave_up(why));
                 }
@@ -58,13 +58,13 @@ impl State {
         }
     }
 
-    /// Gives up the save that is under way, and all to come.
+    /// Abandons the current save and all later ones.
     pub(crate) fn abandon(&self) {
         self.abandoned.send_replace(true);
         self.monitor().cancel();
     }
 
-    /// Done when a save has taken too long, and why it has.
+    /// Waits until a save has taken too long; returns the reason.
     async fn no_more_time(&self, deadline: Instant) -> &'static str {
         let mut abandoned = self.abandoned.subscribe();
         let mut seen = self.pulse.read();

@@ -1,4 +1,4 @@
-//! The state of a server: its arrays by their names, for sessions to come and for the file.
+//! The state of a server: its arrays by name, for later sessions and for the file.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use crate::{
     status::status,
 };
 
-/// Longest time that a new session waits for a name that is still held: a client may reconnect
+/// Longest time that a new session waits for a name that is still claimed: a client may reconnect
 /// before its old session is closed.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -39,19 +39,19 @@ const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct State {
     options: Option<StateOptions>,
-    /// Against other servers, from the start to the stop.
+    /// Lock against other servers, from the start to the stop.
     lock: Mutex<Option<Arc<Lock>>>,
     contents: Mutex<Contents>,
     claims: Mutex<Claims>,
-    /// Bytes of names in the header of the file, for those that no client has.
+    /// Budget for names in the file's header that belong to no client.
     name_bytes: Budget,
-    /// Changes when a session gives its names back.
+    /// Changes when a session releases its names.
     released: watch::Sender<u64>,
-    /// One save at a time.
+    /// Serializes saves.
     pub(super) saving: Arc<tokio::sync::Mutex<()>>,
-    /// One replacement at a time, so that many of them leave processors to others.
+    /// Serializes replacements, so that many of them leave processors to others.
     replacing: Arc<tokio::sync::Mutex<()>>,
-    /// The save that is under way, and how far it has come.
+    /// Monitor of the current save.
     monitor: Mutex<ProgressMonitor>,
     pub(super) pulse: Arc<Pulse>,
     /// True once nothing more is to be saved.
@@ -60,10 +60,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Returns the state in the file that `options` name, if there is one already; none without.
+    /// Opens the state of `options`, if its file exists; an empty state otherwise.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if no state can be written there, or another server does;
+    /// [`ProxyError::Configuration`] if no state can be written there, or another server uses it;
     /// [`ProxyError::State`] if the file cannot be read, or its arrays do not fit on the devices.
     pub(crate) fn open(
         options: Option<StateOptions>,
@@ -71,8 +71,8 @@ impl State {
         gauges: &Arc<Gauges>,
         budget: &RestoreBudget,
     ) -> Result<Self, ProxyError> {
-        // Once and for all: the place that is locked is the one that is written, whatever becomes
-        // of links and of the working directory.
+        // Resolve the path once: the locked place is the one that is written, even if links or the
+        // working directory change.
         let options = options
             .map(|options| StateOptions { path: serdes_files::resolve(&options.path), ..options });
         let mut contents = Contents::default();
@@ -111,7 +111,7 @@ impl State {
         self.monitor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the lock, which a server that has stopped takes anew for a save.
+    /// Returns the lock, which a stopped server takes again for a save.
     fn lock(&self, options: &StateOptions) -> Result<Arc<Lock>, ProxyError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         match &*lock {
@@ -123,23 +123,23 @@ impl State {
         }
     }
 
-    /// Waits for the replacement of arrays that is under way.
+    /// Waits for the replacement of arrays in progress.
     pub(crate) async fn turn_to_replace(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.replacing).lock_owned().await
     }
 
-    /// Leaves the state to other servers, once a save that still hangs is over.
+    /// Releases the state to other servers, once a hanging save is over.
     pub(crate) fn release(&self) {
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns true if there is a file for the state.
+    /// Returns true if the state has a file.
     pub(crate) const fn is_kept(&self) -> bool {
         self.options.is_some()
     }
 
-    /// Returns the names of a new session. It has those of a client that wishes none until
-    /// [`grant`](Self::grant) has given it others.
+    /// Returns the names of a new session. Requested names are not in effect until
+    /// [`grant`](Self::grant).
     pub(crate) fn names(&self, initialization: &AttributeMap, identity: Option<String>) -> Names {
         let contents = self.contents();
         let is_taken = |prefix: &str| {
@@ -151,7 +151,7 @@ impl State {
         Names::new(number, initialization, identity)
     }
 
-    /// Gives a session the names that its client wishes, once no other session has them.
+    /// Grants a session the names that its client requests, once no other session has them.
     ///
     /// # Errors
     /// ALREADY_EXISTS for names of another client, INVALID_ARGUMENT for two arrays of one name.
@@ -170,7 +170,7 @@ impl State {
         let mut released = self.released.subscribe();
         loop {
             let held = {
-                // No client keeps arrays under the names between the two looks.
+                // No client stores arrays under the names between the two checks.
                 let contents = self.contents();
                 let of_another = foreign(names, |begin| {
                     let from = contents.arrays.range(begin.to_owned()..);
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// Returns the arrays of the state that a session may see, by their names.
+    /// Returns the arrays of the state that a session may see, by name.
     pub(crate) fn arrays(&self, names: &Names) -> Vec<(String, Arc<Array>)> {
         let there = |(name, kept): (&String, &Kept)| {
             names.owner.may_read(&kept.owner).then_some(())?;
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// Removes an array that a client deletes from the state, if the state has it: under the name
-    /// that the client was shown, or under the one that its session saves it with, chosen by the
+    /// that the client has seen, or under the name that its session saves it with, chosen by the
     /// client or not.
     ///
     /// # Errors
@@ -218,8 +218,7 @@ impl State {
         let shown = names.shown().get(&handle).cloned();
         let name = shown.unwrap_or_else(|| names.name(handle).0);
         let mut contents = self.contents();
-        // What is under this name may be another array: one of before that this one has not
-        // replaced.
+        // This name may belong to an earlier array, which this one has not replaced.
         if let Some(kept) = contents.arrays.get(&name).filter(|kept| kept.is(array)) {
             if !names.owner.may_delete(&kept.owner) {
                 return Err(status!(
@@ -236,13 +235,13 @@ impl State {
         Ok(())
     }
 
-    /// Notes that a session gives an array to a program. Where the state has it, under a name that
-    /// the client knows, it leaves the state with the next save that has what the session has then.
+    /// Records that a session gives an array to a program. If the state has it under a name that
+    /// the client knows, it leaves the state with the next save of the session's results.
     pub(crate) fn give(&self, names: &Names, handle: u64, array: &Arc<Array>) {
-        /// Arrays that are noted while a save is under way, which may have them. One beyond that
-        /// stays in the state until somebody deletes it.
+        /// Maximum number of recorded arrays during a save, which may contain them. Further ones
+        /// stay in the state until a client deletes them.
         const MOST: usize = 1 << 16;
-        // What others see as well stays there for them.
+        // Arrays that other clients can see stay.
         if !self.is_kept() || names.shown().contains_key(&handle) {
             return;
         }
@@ -255,9 +254,8 @@ impl State {
         }
     }
 
-    /// Keeps the arrays of a session to which its client has given names, when it ends, and gives
-    /// its names back. `live` are those that it has, by their handles; `reserve` gives the room
-    /// that it has taken for bytes of a name.
+    /// Stores the named arrays of a session when it ends, and releases its names. `live` has its
+    /// arrays by handle; `reserve` transfers the permits for the bytes of a name.
     pub(crate) fn keep(
         &self,
         names: &Names,
@@ -267,7 +265,7 @@ impl State {
         if self.is_kept() && names.is_granted() {
             let NamedArrays { owner, arrays, .. } = names.named(live);
             let chosen = arrays.into_iter().filter(|array| array.is_chosen);
-            // What has not arrived by now never will.
+            // Data that have not arrived by now never will.
             let chosen: Vec<_> = chosen.filter(|array| plan::parts(&array.array).is_ok()).collect();
             let mut contents = self.contents();
             for named in chosen {
@@ -283,11 +281,11 @@ impl State {
         self.released.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Saves all arrays: those that are `live`, and those that no session has. Gives their number.
+    /// Saves all arrays: `live` ones, and those without a session. Returns their number.
     ///
     /// # Errors
-    /// [`ProxyError::State`] if the file cannot be written, or, when all others are, an array
-    /// cannot be read; [`ProxyError::Configuration`] without a path.
+    /// [`ProxyError::State`] if the file cannot be written, or if an array cannot be read, after
+    /// all others were saved; [`ProxyError::Configuration`] without a path.
     pub(crate) async fn save(
         self: &Arc<Self>,
         live: &Arc<dyn LiveArrays>,
@@ -306,7 +304,7 @@ impl State {
         let monitor = self.pulse.start();
         *self.monitor() = monitor.clone();
         let saved = tokio::task::spawn_blocking(move || {
-            // Held until the save is over, also where the caller has stopped waiting.
+            // Held until the save is over, even if the caller has stopped waiting.
             let _one = one;
             let saved = state.carry_out(&*live, &options, &monitor, occasion);
             lock.follow(&options.path);
@@ -318,7 +316,7 @@ impl State {
         })?
     }
 
-    /// Waits for devices and the disk.
+    /// Executes a save. Waits for devices and the disk.
     fn carry_out(
         &self,
         live: &dyn LiveArrays,
@@ -340,7 +338,8 @@ impl State {
         unreadable.map_or(Ok(arrays), Err)
     }
 
-    /// Writes what is to be written; the error of an array that could not be, if there is one.
+    /// Writes the state; returns the error of the first array that could not be written, if there
+    /// is one.
     fn write(
         &self,
         live: &dyn LiveArrays,
@@ -348,8 +347,8 @@ impl State {
         monitor: &ProgressMonitor,
         occasion: Occasion,
     ) -> Result<(Plan, Option<ProxyError>), ProxyError> {
-        // Before what the state has: a session that ends meanwhile leaves its arrays to the state
-        // before it loses them.
+        // Read before the state: a session that ends meanwhile moves its arrays to the state before
+        // it drops them.
         let live = alive(live);
         let mut plan = Plan::new(live, Before::of(&self.contents()), options)?;
         plan.report_missing(&self.gauges);
@@ -364,16 +363,16 @@ impl State {
     }
 }
 
-/// Why a state is saved.
+/// The reason for a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// Somebody asked for it.
+    /// A client or the operator requested it.
     Request,
-    /// The server stops: what the file has already need not be written again.
+    /// The server stops: an unchanged file need not be written again.
     Stop,
 }
 
-/// Returns the state in the file, if there is one, its arrays on the devices.
+/// Reads the state from the file, if it exists, and restores its arrays to the devices.
 fn read(
     options: &StateOptions,
     devices: &Devices,

@@ -1,4 +1,4 @@
-//! A plan into a file.
+//! Writes a plan to a file.
 
 use std::{
     io::{self, Read},
@@ -23,14 +23,14 @@ use crate::{
     status::status,
 };
 
-/// Arrays that may turn out to be unreadable, one after the other, before a save is given up: each
-/// costs another file.
+/// Maximum number of unreadable arrays, one after the other, before a save is abandoned: each costs
+/// another file.
 const UNREADABLE: usize = 8;
 
-/// Checks that a state can be written to the place in `options`, without leaving anything.
+/// Checks that a state can be written to the place in `options`, and leaves no file.
 ///
 /// # Errors
-/// [`ProxyError::Configuration`], which says what to do.
+/// [`ProxyError::Configuration`] with a remedy.
 pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
     let path = &options.path;
     let refuse = |reason: String| {
@@ -72,7 +72,7 @@ pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
             return Err(refuse(reason));
         }
     }
-    // Dropped before anything is in it, it leaves nothing.
+    // Dropped before it has contents, it leaves nothing.
     options.write_options().create(path).map(drop).map_err(|error| {
         let what = match &error {
             Error::Io { source, .. } => source.to_string(),
@@ -84,16 +84,16 @@ pub(crate) fn try_place(options: &StateOptions) -> Result<(), ProxyError> {
     })
 }
 
-/// Progress of the save that is under way.
+/// Progress of the current save.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     beats: AtomicU64,
-    /// All bytes are with the system, which takes them to the disk.
+    /// True once the system has all bytes, and writes them to the disk.
     is_flushing: AtomicBool,
 }
 
 impl Pulse {
-    /// Begins anew; the monitor of the save.
+    /// Resets the progress; returns the monitor of the save.
     pub(crate) fn start(self: &Arc<Self>) -> ProgressMonitor {
         self.is_flushing.store(false, Ordering::Relaxed);
         self.beat();
@@ -104,7 +104,7 @@ impl Pulse {
         self.beats.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns a number that changes for as long as bytes move; `None` while the disk has them.
+    /// Returns a number that changes while bytes move; `None` while the system syncs them.
     pub(crate) fn read(&self) -> Option<u64> {
         (!self.is_flushing.load(Ordering::Relaxed)).then(|| self.beats.load(Ordering::Relaxed))
     }
@@ -121,10 +121,10 @@ impl Progress for Pulse {
 }
 
 /// Writes the file. Waits for devices and the disk. Arrays that cannot be read are left out of the
-/// plan; the first such error is the result, if there is one.
+/// plan; the first such error is returned.
 ///
 /// # Errors
-/// If the file cannot be written; the one before is still there.
+/// If the file cannot be written; the previous one still exists.
 pub(crate) fn write(
     options: &StateOptions,
     plan: &mut Plan,
@@ -148,7 +148,7 @@ pub(crate) fn write(
     }))
 }
 
-/// Why a state was not written, and which array is at fault, if it is one.
+/// The error of a state that was not written, with the array that caused it, if there is one.
 struct Unwritten {
     array: Option<String>,
     error: Box<ProxyError>,
@@ -169,7 +169,7 @@ fn write_once(
     let mut write_options =
         options.write_options().with_monitor(monitor.clone()).with_metadata(plan.metadata());
     if plan.loses() {
-        // What is lost of it may still be had out of the file itself, by other means.
+        // Lost arrays may still be recovered from the previous file by other means.
         write_options = write_options.with_previous(options.previous.max(1));
     }
     let mut writer = write_options.create(&options.path)?;
@@ -193,7 +193,7 @@ fn write_once(
     Ok(())
 }
 
-/// Whose fault it is that an array was not added.
+/// Cause of a failure to add an array.
 enum NotAdded {
     File(ProxyError),
     Array(ProxyError),
@@ -226,7 +226,7 @@ fn add_array(
         && array.dtype() != DType::String
         && memory.add_to(writer, name, spec)?
     {
-        // Straight from the device to the file.
+        // Directly from the device to the file.
         return Ok(());
     }
     let item = item_size(array.dtype()).map_err(of_array)?;
@@ -244,7 +244,7 @@ fn add_array(
     Ok(writer.add_bytes(name, spec, &bytes)?)
 }
 
-/// Adds an array of the state before, a piece at a time, each compared with its checksum.
+/// Adds an array of the previous state, a piece at a time, each compared with its checksum.
 fn add_tensor(writer: &mut Writer, tensor: &Tensor) -> Result<(), NotAdded> {
     if tensor.spec().dtype() == DType::String {
         let strings = tensor.strings().map_err(|error| NotAdded::Array(error.into()))?;
@@ -262,7 +262,7 @@ fn add_tensor(writer: &mut Writer, tensor: &Tensor) -> Result<(), NotAdded> {
     }
 }
 
-/// A reader that remembers why it failed: the writer calls its failures and the reader's alike.
+/// A reader that records its errors: the writer does not distinguish them from its own.
 struct Noting<R> {
     reader: R,
     failure: Arc<Mutex<Option<io::Error>>>,

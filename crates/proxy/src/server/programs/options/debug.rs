@@ -1,8 +1,8 @@
-//! `xla.DebugOptions`: some hundred switches of the compiler, which every client sends.
+//! `xla.DebugOptions`: some hundred compiler switches, which every client sends.
 //!
-//! They are written anew, field by field: what is not known here never reaches a plug-in. Some of
-//! the fields have the compiler write or read files, run programs, or end the process, and releases
-//! of XLA add some each month; so it is a list of what passes, not of what does not.
+//! The message is rebuilt field by field: unknown fields never reach a plug-in. Some fields make
+//! the compiler write or read files, run programs, or end the process, and releases of XLA add some
+//! each month; so fields are permitted by a list.
 
 use serdes::codec::Status;
 use serdes_pjrt::Minor;
@@ -13,18 +13,18 @@ use super::{
     wire::{Fields, Value},
 };
 
-/// The minor from which on plug-ins compile shardings in the named form. Clients from jaxlib 0.12
-/// on ask for that form; a plug-in of minor 106 knows it, and ends the process on some programs for
+/// First minor whose plug-ins compile shardings in the named form. Clients since jaxlib 0.12
+/// request that form; a plug-in of minor 106 knows it, and ends the process on some programs for
 /// several devices (`SubgroupReplicationDim should not be called`), and one of 115 does not.
 /// Measured with the CPU plug-ins of PyPI.
 const NAMED_SHARDINGS_SINCE: Minor = Minor::new(115);
-/// `xla_enable_hlo_sharding_v3`, by which they are asked for.
+/// `xla_enable_hlo_sharding_v3`, which requests them.
 const NAMED_SHARDINGS: u32 = 452;
 
-/// Returns the options that a client has sent, as a plug-in gets them.
+/// Rebuilds the options of a client for a plug-in.
 ///
 /// # Errors
-/// INVALID_ARGUMENT with the name of what is not taken.
+/// INVALID_ARGUMENT with the name of the refused option.
 pub(super) fn rebuilt(
     options: &[u8],
     rules: &OptionRules,
@@ -43,14 +43,14 @@ pub(super) fn rebuilt(
     Ok(rebuilt)
 }
 
-/// Returns true if the field is passed on; else it is left out.
+/// Returns true if the field is passed on; otherwise it is omitted.
 fn passes(number: u32, value: Value<'_>, rules: &OptionRules) -> Result<bool, Status> {
     let Some(option) = table::by_number(number) else {
         if rules.allows_number(number) {
             return Ok(true);
         }
         if value.is_nothing() {
-            // As if it were not there.
+            // Treat it as absent.
             return Ok(false);
         }
         let name = format!("field {number} of xla.DebugOptions");

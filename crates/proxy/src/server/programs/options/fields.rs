@@ -1,4 +1,4 @@
-//! The fields of the messages around `xla.DebugOptions`, and the values that pass.
+//! Fields of the messages around `xla.DebugOptions`, and their permitted values.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ enum Form {
     List(RangeInclusive<i64>),
     /// A fraction from -1 to 1.
     Effort,
-    /// Nothing but what says nothing.
+    /// Only the default value.
     Nothing,
 }
 
@@ -25,21 +25,21 @@ use Form::{Effort, List, Nothing, Numbers};
 
 const FLAG: RangeInclusive<i64> = 0..=1;
 
-/// A message: its name, and the fields that are known of it.
+/// A message: its name and its known fields.
 pub(super) struct Known {
     name: &'static str,
     fields: &'static [(u32, &'static str, Form)],
 }
 
-/// `xla.CompileOptionsProto`, but for what is read on its own.
+/// `xla.CompileOptionsProto`, without the fields that are read separately.
 pub(super) const MESSAGE: Known = Known {
     name: "xla.CompileOptionsProto",
     fields: &[
-        // Layouts are said by the program.
+        // The program defines the layouts.
         (1, "argument_layouts", Nothing),
         (2, "parameter_is_tupled_arguments", Numbers(FLAG)),
         (4, "compile_portable_executable", Numbers(FLAG)),
-        // Clients send -1, or what `jax_xla_profile_version` says.
+        // Clients send -1, or the value of `jax_xla_profile_version`.
         (5, "profile_version", Numbers(-1..=i32::MAX as i64)),
         (6, "serialized_multi_slice_config", Nothing),
         (8, "target_config", Nothing),
@@ -50,7 +50,7 @@ pub(super) const MESSAGE: Known = Known {
     ],
 };
 
-/// `xla.ExecutableBuildOptionsProto`, but for what is read on its own.
+/// `xla.ExecutableBuildOptionsProto`, without the fields that are read separately.
 pub(super) const BUILD: Known = Known {
     name: "xla.ExecutableBuildOptionsProto",
     fields: &[
@@ -59,7 +59,7 @@ pub(super) const BUILD: Known = Known {
         (7, "use_auto_spmd_partitioning", Numbers(FLAG)),
         (8, "deduplicate_hlo", Numbers(FLAG)),
         (10, "alias_passthrough_params", Numbers(FLAG)),
-        // For programs that another compiler has optimised, which are taken at their word.
+        // For programs that another compiler has optimised, which are not checked.
         (11, "run_backend_only", Nothing),
         (12, "allow_spmd_sharding_propagation_to_output", List(FLAG)),
         (13, "comp_envs", Nothing),
@@ -71,7 +71,7 @@ pub(super) const BUILD: Known = Known {
         (19, "use_shardy_partitioner", Numbers(FLAG)),
         (20, "exec_time_optimization_effort", Effort),
         (21, "memory_fitting_effort", Effort),
-        // One process compiles.
+        // Only one process compiles.
         (22, "process_index", Nothing),
         (23, "process_count", Numbers(0..=1)),
         // O0 to O3 are 9 to 39.
@@ -82,7 +82,7 @@ pub(super) const BUILD: Known = Known {
     ],
 };
 
-/// Returns the value of a field, as it is handed on.
+/// Returns the value of a field for the plug-in.
 ///
 /// # Errors
 /// INVALID_ARGUMENT with the name of the field.

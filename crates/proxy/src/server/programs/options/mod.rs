@@ -1,10 +1,10 @@
 //! Options of XLA's compiler, as clients send them and as a plug-in gets them.
 //!
-//! A compiler's options can have it write and read files, run programs and end its process, which
-//! would be the server's; and clients send them without a thought: `XLA_FLAGS` of the client's own
-//! environment is in every program that it compiles. So a plug-in never gets what a client has
-//! written: the message is written anew, of fields that are known, with values that are known to do
-//! no harm. Everything else is refused by its name.
+//! A compiler's options can make it write and read files, run programs and end its process, which
+//! is the server's; and clients send them unintentionally: `XLA_FLAGS` of the client's own
+//! environment is in every program that it compiles. So a plug-in never gets a client's message: it
+//! is rebuilt from known fields, with values known to be harmless. Everything else is refused by
+//! its name.
 //!
 //! Source of the numbers and names: the descriptors of `xla.proto` and `compile_options.proto` in
 //! jaxlib 0.8.0 to 0.12.0.1, and what these clients send.
@@ -28,10 +28,10 @@ use serdes::{codec::Status, proto::xla::DeviceAssignmentProto};
 /// `executable_build_options` of `xla.CompileOptionsProto`, and `debug_options` in them.
 const BUILD_OPTIONS: u32 = 3;
 const DEBUG_OPTIONS: u32 = 3;
-/// `env_option_overrides` of `xla.CompileOptionsProto`: options by their names.
+/// `env_option_overrides` of `xla.CompileOptionsProto`: options by name.
 const OVERRIDES: u32 = 7;
 
-/// Fields of `xla.ExecutableBuildOptionsProto` that say which devices are meant.
+/// Fields of `xla.ExecutableBuildOptionsProto` that select devices.
 mod devices {
     pub(super) const ORDINAL: u32 = 1;
     pub(super) const REPLICAS: u32 = 4;
@@ -39,22 +39,20 @@ mod devices {
     pub(super) const ASSIGNMENT: u32 = 9;
 }
 
-/// Returns the options that a client has serialized (`xla.CompileOptionsProto`), as a plug-in gets
-/// them.
+/// Rebuilds a client's serialized options (`xla.CompileOptionsProto`) for a plug-in.
 ///
-/// Where the client has no debug options at all, none are added: with any of them, the plug-in takes
-/// zero for all others in place of its own defaults, and some of them do not compile so.
+/// If the client sends no debug options, none are added: with any of them, the plug-in uses zero
+/// for all others instead of its own defaults, and some plug-ins do not compile then.
 ///
 /// # Errors
-/// INVALID_ARGUMENT with the name of an option that is not taken, and for bytes that are no such
-/// message.
+/// INVALID_ARGUMENT with the name of a refused option, and for bytes that are no such message.
 pub(super) fn for_plugin(
     options: &[u8],
     rules: &OptionRules,
     target: Target<'_>,
 ) -> Result<Vec<u8>, Status> {
     let mut message = Vec::with_capacity(options.len());
-    // Parts of a message that stand in several places are put together.
+    // Occurrences of a repeated message field are merged.
     let mut build = None::<Vec<u8>>;
     for field in Fields(options) {
         match field? {
@@ -76,7 +74,7 @@ pub(super) fn for_plugin(
     Ok(message)
 }
 
-/// `xla.ExecutableBuildOptionsProto`.
+/// Rebuilds `xla.ExecutableBuildOptionsProto`.
 fn build_options(
     options: &[u8],
     rules: &OptionRules,
@@ -123,7 +121,7 @@ fn build_options(
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for a device that there is not; -1 is none in particular.
+/// INVALID_ARGUMENT for an unknown device; -1 stands for any.
 fn check_ordinal(ordinal: i64, target: Target<'_>) -> Result<(), Status> {
     let devices = target.devices.len();
     if ordinal == -1 || usize::try_from(ordinal).is_ok_and(|ordinal| ordinal < devices) {
@@ -136,7 +134,7 @@ fn check_ordinal(ordinal: i64, target: Target<'_>) -> Result<(), Status> {
 }
 
 /// # Errors
-/// INVALID_ARGUMENT for none, and for more than there are devices.
+/// INVALID_ARGUMENT for zero, and for more than there are devices.
 fn check_counts(replicas: i64, partitions: i64, target: Target<'_>) -> Result<(), Status> {
     let devices = target.devices.len();
     let total = replicas.checked_mul(partitions).filter(|_| replicas > 0 && partitions > 0);

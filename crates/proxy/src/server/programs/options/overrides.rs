@@ -1,5 +1,5 @@
-//! `env_option_overrides` of `xla.CompileOptionsProto`: options by their names, which JAX's
-//! `compiler_options` become.
+//! `env_option_overrides` of `xla.CompileOptionsProto`: options by name, from JAX's
+//! `compiler_options`.
 
 use serdes::codec::Status;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::status::status;
 
-/// Efforts of the compiler, which are no debug options and have names here: from -1 to 1.
+/// Effort options of the compiler, which are no debug options: from -1 to 1.
 const EFFORTS: [&str; 2] = ["exec_time_optimization_effort", "memory_fitting_effort"];
 
 /// The fields of `xla.OptionOverrideProto`.
@@ -21,10 +21,10 @@ mod form {
     pub(super) const DOUBLE: u32 = 4;
 }
 
-/// Returns an entry of the map as a plug-in gets it; `None` if it is left out.
+/// Rebuilds an entry of the map for a plug-in; `None` if it is omitted.
 ///
 /// # Errors
-/// INVALID_ARGUMENT with the name of what is not taken.
+/// INVALID_ARGUMENT with the name of the refused option.
 pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8>>, Status> {
     let (mut name, mut given) = (&b""[..], &b""[..]);
     for field in Fields(entry) {
@@ -42,7 +42,7 @@ pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8
     let name = std::str::from_utf8(name).map_err(|_| {
         status!(InvalidArgument, "a name in env_option_overrides is no text; expected one")
     })?;
-    // Of several values the last one counts.
+    // The last of several values counts.
     let value = Fields(given).last().transpose()?;
     let takes = match table::by_name(name) {
         _ if rules.allows(name) => true,
@@ -74,7 +74,7 @@ pub(super) fn rebuilt(entry: &[u8], rules: &OptionRules) -> Result<Option<Vec<u8
     }
 }
 
-/// Returns true if the option may have the value; clients write numbers as text, too.
+/// Returns true if the option permits the value; clients write numbers as text, too.
 fn takes(option: &DebugOption, value: Option<(u32, Value<'_>)>) -> bool {
     match value {
         Some((form::BOOL, Value::Number(number @ (0 | 1)))) => {

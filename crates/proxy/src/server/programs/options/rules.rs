@@ -15,21 +15,21 @@ pub(crate) struct OptionRules {
     numbers: BTreeSet<u32>,
 }
 
-/// Facts about the machine that compiles, for the meaning of options.
+/// Facts about the compiling machine, for interpreting options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) minor: Minor,
-    /// The numbers of the devices.
+    /// Ordinals of the devices.
     pub(crate) devices: &'a [i32],
 }
 
 impl OptionRules {
-    /// Lets these options pass with whatever value they have: by their names, or by their numbers
-    /// in `xla.DebugOptions`.
+    /// Creates rules that permit these options with any value: by name, or by number in
+    /// `xla.DebugOptions`.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] for what is no name, and for options that are command lines
-    /// of other programs: their values could run anything.
+    /// [`ProxyError::Configuration`] for an invalid name, and for options that are command lines of
+    /// other programs: their values could run anything.
     pub(crate) fn new(allowed: impl IntoIterator<Item = String>) -> Result<Self, ProxyError> {
         let mut rules = Self::default();
         for name in allowed {
@@ -65,7 +65,7 @@ impl OptionRules {
     }
 }
 
-/// Says that an option is not taken: what was found, and what would be taken.
+/// Returns the error for a refused option, with the found and the permitted value.
 pub(super) fn refused(name: &str, found: &str, expected: &str) -> Status {
     status!(
         InvalidArgument,
@@ -74,7 +74,7 @@ pub(super) fn refused(name: &str, found: &str, expected: &str) -> Status {
     )
 }
 
-/// Like [`refused`], of an option of the table.
+/// Like [`refused`], for an option of the table.
 pub(super) fn refused_value(option: &DebugOption, found: &str) -> Status {
     if option.otherwise == Otherwise::NeverAllowed {
         return status!(

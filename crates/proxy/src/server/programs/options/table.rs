@@ -1,4 +1,4 @@
-//! The fields of `xla.DebugOptions` that are known here, and the values that pass.
+//! The known fields of `xla.DebugOptions`, and their permitted values.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,7 +8,7 @@ use std::{
 
 use super::wire::{Value, packed};
 
-/// The table as people read it; it explains itself.
+/// The table as text, which explains itself.
 const TEXT: &str = include_str!("debug_options.txt");
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
@@ -18,7 +18,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 pub(super) enum Kind {
     Bool,
     Int,
-    /// A number that has a name.
+    /// A number with a name.
     Enum,
     Float,
     Double,
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// A value that passes, or several.
+/// One or several permitted values.
 #[derive(Clone, Debug, PartialEq)]
 enum Passing {
     Numbers(RangeInclusive<i64>),
@@ -57,7 +57,7 @@ enum Passing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     Refused,
-    /// Every client says them: the server goes on without.
+    /// Omitted without an error, because every client sends them.
     LeftOut,
     /// Refused, and the operator cannot allow them either.
     NeverAllowed,
@@ -71,12 +71,12 @@ pub(super) struct DebugOption {
     pub(super) kind: Kind,
     pub(super) otherwise: Otherwise,
     values: Vec<Passing>,
-    /// The values as the table has them.
+    /// The permitted values as text of the table.
     words: &'static str,
 }
 
 impl DebugOption {
-    /// Reads a line: number, name, kind, values.
+    /// Parses a line: number, name, kind, values.
     fn read(line: &'static str) -> Option<Self> {
         let mut words = line.split(' ');
         let number = words.next()?.parse().ok()?;
@@ -101,7 +101,7 @@ impl DebugOption {
         words.next().is_none().then_some(option)
     }
 
-    /// Returns true if the value is permitted as it is.
+    /// Returns true if the value is permitted unchanged.
     pub(super) fn takes(&self, value: Value<'_>) -> bool {
         match (self.kind, value) {
             (Kind::Bool | Kind::Int | Kind::Enum | Kind::List, Value::Number(number)) => {
@@ -153,14 +153,14 @@ impl DebugOption {
     }
 }
 
-/// Reads a value that passes.
+/// Parses a permitted value.
 fn passing(kind: Kind, text: &'static str) -> Option<Passing> {
     Some(match kind {
         Kind::Bool | Kind::Int | Kind::Enum | Kind::List => {
             let (first, last) = text.split_once("..").unwrap_or((text, text));
             Passing::Numbers(first.parse().ok()?..=last.parse().ok()?)
         }
-        // A float is compared as the double that it is.
+        // A float is compared as a double.
         Kind::Float => Passing::Number(text.parse::<f32>().ok()?.into()),
         Kind::Double => Passing::Number(text.parse().ok()?),
         Kind::Text => Passing::Text(text),
@@ -172,7 +172,7 @@ fn passing(kind: Kind, text: &'static str) -> Option<Passing> {
     })
 }
 
-/// All of them, by number and by name.
+/// All options, by number and by name.
 #[derive(Debug, Default)]
 struct Table {
     by_number: BTreeMap<u32, DebugOption>,
@@ -180,7 +180,7 @@ struct Table {
 }
 
 impl Table {
-    /// Lines that are none are passed over; a test holds that there are none.
+    /// Parses the table. Invalid lines are skipped; a test asserts that there are none.
     fn read(text: &'static str) -> Self {
         let mut table = Self::default();
         for option in lines(text).filter_map(DebugOption::read) {
@@ -195,17 +195,17 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Returns the field of that number, if it is known.
+/// Returns the option with this number, if it is known.
 pub(super) fn by_number(number: u32) -> Option<&'static DebugOption> {
     TABLE.by_number.get(&number)
 }
 
-/// Returns the field of that name, if it is known.
+/// Returns the option with this name, if it is known.
 pub(super) fn by_name(name: &str) -> Option<&'static DebugOption> {
     by_number(*TABLE.numbers.get(name)?)
 }
 
-/// Returns all fields that are known, by their numbers.
+/// Returns all known options, by number.
 #[cfg(test)]
 pub(super) fn all() -> impl Iterator<Item = &'static DebugOption> {
     TABLE.by_number.values()

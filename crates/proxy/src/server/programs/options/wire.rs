@@ -1,4 +1,4 @@
-//! The fields of a serialized message, read and written one by one.
+//! Reads and writes the fields of a serialized message one by one.
 
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
 use serdes::codec::Status;
@@ -15,8 +15,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns true if it is zero or empty, the default that a message expresses by leaving the
-    /// field out.
+    /// Returns true if the value is zero or empty, the default that a message omits.
     pub(super) fn is_nothing(self) -> bool {
         match self {
             Self::Number(number) => number == 0,
@@ -26,9 +25,9 @@ impl Value<'_> {
         }
     }
 
-    /// Describes the value for a message, with the beginning of a long text.
+    /// Describes the value for a message; long text is cut.
     pub(super) fn describe(self) -> String {
-        /// Letters of a text that are shown.
+        /// Maximum number of characters of a text that are shown.
         const SHOWN: usize = 40;
         match self {
             Self::Number(number) => number.cast_signed().to_string(),
@@ -47,7 +46,7 @@ impl Value<'_> {
         }
     }
 
-    /// Writes the field at the end of a message.
+    /// Appends the field to a message.
     pub(super) fn write(self, number: u32, message: &mut Vec<u8>) {
         match self {
             Self::Number(value) => {
@@ -71,7 +70,7 @@ impl Value<'_> {
     }
 }
 
-/// The fields of a message, in their order; the first error is the last of them.
+/// Iterator over the fields of a message; it ends with the first error.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -85,7 +84,7 @@ impl<'a> Fields<'a> {
             }
             WireType::SixtyFourBit => Value::Fixed64(self.split(8)?.try_into().ok()?),
             WireType::ThirtyTwoBit => Value::Fixed32(self.split(4)?.try_into().ok()?),
-            // Nothing of XLA has such a field.
+            // XLA has no such fields.
             WireType::StartGroup | WireType::EndGroup => return None,
         };
         Some((number, value))
@@ -115,7 +114,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Returns the numbers of a packed list; `None` if one of them does not end.
+/// Decodes the numbers of a packed list; `None` if one is incomplete.
 pub(super) fn packed(mut bytes: &[u8]) -> Option<Vec<i64>> {
     let mut numbers = Vec::new();
     while !bytes.is_empty() {
