@@ -1,26 +1,26 @@
-//! Metadata of a state for the package `serdes_ml`: other names of its tensors, and leaves that are
-//! no tensors.
+//! Metadata of a state for the package `serdes_ml`: aliases of its tensors, and leaves that are not
+//! tensors.
 //!
 //! Source: `python/serdes_ml/_files.py` (aliases), `jax.py` (leaves), `_trees.py` and `_meshes.py`
-//! there.
+//! in the same folder.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Metadata, json::Ordered};
 
-/// The key under which other names of tensors stand: a JSON object, each name with that under which
-/// the tensor is stored.
+/// Key of the aliases of tensors: a JSON object from each alias to the name under which the tensor
+/// is stored.
 const ALIASES: &str = "serdes_ml.aliases";
 
-/// The key under which leaves stand that are no tensors: a JSON object, each name with its value.
+/// Key of the leaves that are not tensors: a JSON object from each name to its value.
 pub(super) const LEAVES: &str = "serdes_ml.leaves";
 
-/// Keys under which the structure of a tree stands, and the meshes of its leaves. The names of the
-/// tensors say the first without the kinds of its nodes.
+/// Keys of a tree's structure and of its leaves' meshes. The names of the tensors imply the
+/// structure without the kinds of its nodes.
 const OF_TREES: [&str; 2] = ["serdes_ml.tree", "serdes_ml.meshes"];
 
-/// Takes the other names of tensors out of metadata: each with the position of the tensor among
-/// `stored`. Metadata that says something else stays as it is.
+/// Takes the aliases of tensors out of metadata: each with the position of the tensor among
+/// `stored`. Metadata with other contents stay as they are.
 pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usize)> {
     let Some(pairs) = metadata else { return Vec::new() };
     let Some(at) = pairs.iter().position(|(key, _)| key == ALIASES) else { return Vec::new() };
@@ -33,7 +33,7 @@ pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usi
         found.into_iter().map(place_of).collect()
     });
     let Some(mut aliases) = aliases else { return Vec::new() };
-    // What is stored under a name of its own is that.
+    // A name that is itself stored is no alias.
     aliases.retain(|(name, _)| !places.contains_key(&**name));
     pairs.remove(at);
     if pairs.is_empty() {
@@ -42,7 +42,7 @@ pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usi
     aliases
 }
 
-/// Returns the names of what metadata tell: of each leaf, and the keys of everything else.
+/// Returns the names in metadata: of each leaf, and the keys of everything else.
 pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
     let mut names = Vec::new();
     for (key, text) in metadata.iter().flatten() {
@@ -56,8 +56,8 @@ pub(crate) fn names_of(metadata: &Metadata) -> Vec<String> {
     names
 }
 
-/// Returns the keys of an object of plain values. They may be words that JSON has not, as Python
-/// writes them: `NaN`, `Infinity`.
+/// Returns the keys of an object of plain values, which may include Python's `NaN` and `Infinity`,
+/// which JSON does not have.
 fn names_of_leaves(text: &str) -> Vec<String> {
     let quoted = |text: &str| -> Option<(String, usize)> {
         let mut texts = serde_json::Deserializer::from_str(text).into_iter::<String>();
@@ -80,7 +80,7 @@ fn names_of_leaves(text: &str) -> Vec<String> {
     names
 }
 
-/// Metadata with other names of tensors, each with the name under which it is stored.
+/// Returns metadata with aliases of tensors, each with the name under which it is stored.
 pub(crate) fn put(metadata: Metadata, aliases: &[(&str, &str)]) -> Metadata {
     if aliases.is_empty() {
         return metadata;

@@ -1,6 +1,6 @@
-//! Zip archives whose entries are read where they lie: what NumPy's and PyTorch's files share.
+//! Zip archives whose entries are read in place, for NumPy's and PyTorch's files.
 //!
-//! It must never know what an entry holds.
+//! Does not depend on the contents of entries.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -13,7 +13,7 @@ use zip::CompressionMethod;
 
 use super::{Error, section::Section};
 
-/// An entry as the archive's list describes it.
+/// An entry in the archive's directory.
 pub(super) type RawEntry<'a> = zip::read::ZipFile<'a, Positioned>;
 
 /// An entry of an archive.
@@ -40,8 +40,8 @@ pub(super) struct Content {
 /// Returns the entries of an archive that is read as a file of this kind, each with its `detail`.
 ///
 /// # Errors
-/// If there is no list of entries; if two have one name, of which the archive would give out the
-/// last one alone; or if two share bytes, by which a small archive holds more than any disk.
+/// If there is no directory; if two entries have one name, of which a reader would see only the
+/// last one; or if two share bytes, so that a small archive could expand beyond any disk.
 pub(super) fn members<T>(
     file: &Arc<dyn ReadAt>,
     path: &Path,
@@ -85,7 +85,7 @@ pub(super) fn members<T>(
     }
 }
 
-/// Returns the first entry that lies in part where another one lies.
+/// Returns the first entry that overlaps another one.
 fn first_overlap<T>(members: &[Member<T>]) -> Option<&str> {
     let mut places: Vec<(u64, u64, &str)> = members
         .iter()
@@ -101,7 +101,7 @@ fn first_overlap<T>(members: &[Member<T>]) -> Option<&str> {
 }
 
 impl Content {
-    /// That of an entry that is stored or deflated.
+    /// Returns the content of an entry that is stored or deflated.
     fn of<R: Read>(found: &zip::read::ZipFile<'_, R>) -> Option<Self> {
         let compressed = match found.compression() {
             CompressionMethod::Stored => false,
@@ -117,7 +117,7 @@ impl Content {
         })
     }
 
-    /// Returns its bytes, not compared with anything.
+    /// Returns the bytes without comparing their checksum.
     pub(super) fn raw(self, file: &dyn ReadAt) -> Box<dyn Read + Send + '_> {
         let section = Section::new(file, self.begin, self.begin.saturating_add(self.stored_bytes));
         if self.compressed {
@@ -127,15 +127,16 @@ impl Content {
         }
     }
 
-    /// Returns its bytes, which end in an error if they are not those that the archive describes.
+    /// Returns the bytes; reading fails if they do not match the directory.
     pub(super) fn checked(self, file: &dyn ReadAt) -> Checked<Box<dyn Read + Send + '_>> {
         Checked::new(self.raw(file), self.bytes, self.checksum)
     }
 
-    /// Reads it to its end; `go_on` hears of bytes that were read, and may end the work.
+    /// Reads the entry to its end; `go_on` is called with the number of bytes read, and may end the
+    /// work.
     ///
     /// # Errors
-    /// If its bytes are not those that the archive describes.
+    /// If the bytes do not match the directory.
     pub(super) fn compare(
         self,
         file: &dyn ReadAt,
@@ -158,7 +159,7 @@ impl Content {
     }
 }
 
-/// Returns an error of reading an entry: of the file, or of the system.
+/// Returns the error for an entry that cannot be read: of the file, or of the system.
 pub(super) fn read_error(path: &Path, kind: &'static str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
@@ -168,8 +169,7 @@ pub(super) fn read_error(path: &Path, kind: &'static str, error: io::Error) -> E
     }
 }
 
-/// Gives out exactly the announced bytes, and an error if they are not those that the archive
-/// describes.
+/// Reader of exactly the announced bytes, which fails if they do not match the directory.
 pub(super) struct Checked<R> {
     inner: R,
     left: u64,
@@ -204,18 +204,18 @@ impl<R: Read> Read for Checked<R> {
     }
 }
 
-/// Limit on the bytes that are read to find the entries, as a multiple of the file. The list of
-/// entries and the header of each are read once; the beginning of the list is searched, and a
-/// hostile file has one everywhere.
+/// Limit on the bytes that are read to find the entries, as a multiple of the file. The directory
+/// and the header of each entry are read once; the directory's beginning is searched, and a hostile
+/// file may contain many of them.
 const MOST_TIMES: u64 = 16;
 
-/// Bytes that may be read of any file to find its entries.
+/// Minimum of bytes that may be read of any file to find its entries.
 const LEAST_READ: u64 = 16 << 20;
 
 /// Cost of a read besides its bytes, in bytes.
 const READ_COST: u64 = 32;
 
-/// A source with a position, as the archive's reader wants it.
+/// A source with a position, as the zip reader requires.
 pub(super) struct Positioned {
     file: Arc<dyn ReadAt>,
     position: u64,

@@ -20,7 +20,8 @@ use crate::{ifrt_types, storage::Storage};
 
 const KIND: &str = "tensor_bundle";
 
-/// Key of the graph of Python objects that the tensors belong to: it is no value of any of them.
+/// Key of the graph of Python objects to which the tensors belong; it is not the value of a
+/// variable.
 const OBJECT_GRAPH: &[u8] = b"_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /// A checkpoint as a source.
@@ -32,12 +33,12 @@ pub(super) struct BundleSource {
 }
 
 impl BundleSource {
-    /// Opens the checkpoint with this prefix.
+    /// Opens the checkpoint with a prefix.
     pub(super) fn open(storage: &Storage, prefix: &Path) -> Result<Self, Error> {
         let bundle = Bundle::open_for_data(storage.clone(), prefix)?;
         bundle.check_versions(&default_consumer())?;
         let listing = bundle.tensors();
-        // What TensorFlow would restore in silence without a part of itself is not moved at all.
+        // TensorFlow would silently restore a damaged checkpoint in part; here it is refused.
         if let Some(defect) = listing.defects.into_iter().next() {
             return Err(defect.into());
         }
@@ -117,7 +118,7 @@ impl BundleTarget {
     }
 }
 
-/// TensorFlow's type of a tensor's elements.
+/// Returns TensorFlow's type of a tensor's elements.
 fn data_type(info: &TensorInfo) -> Result<DataType, Error> {
     ifrt_types::from_ifrt(info.dtype).ok_or_else(|| {
         Error::refused(&info.name, format!("TensorFlow has no element type {}", info.dtype))

@@ -11,14 +11,14 @@ use serdes_files::{ReadAt, Tree as _};
 use super::{Error, Source, bundle::BundleSource, checkpoint_v1::V1Source};
 use crate::storage::Storage;
 
-/// Prefixes that a message names.
+/// Maximum number of prefixes that a message lists.
 const LISTED: usize = 10;
 
-/// Opens the newest checkpoint that the file at a path names.
+/// Opens the newest checkpoint named in the file at a path.
 ///
 /// # Errors
-/// If the file says nothing, the checkpoint is not there, which is said with the prefixes that are,
-/// or it is damaged.
+/// If the file names none, the checkpoint is missing (the message lists the existing prefixes), or
+/// it is damaged.
 pub(super) fn open(
     storage: &Storage,
     path: &Path,

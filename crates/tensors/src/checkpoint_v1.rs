@@ -22,7 +22,7 @@ use crate::{ifrt_types, storage::Storage};
 
 const KIND: &str = "checkpoint_v1";
 
-/// A checkpoint of a single file, which is open already.
+/// An open checkpoint of a single file.
 #[derive(Debug)]
 struct OneFile(Arc<dyn ReadAt>);
 
@@ -43,7 +43,7 @@ pub(super) struct V1Source {
 }
 
 impl V1Source {
-    /// Opens the files that a path or pattern names.
+    /// Opens the files that match a path or pattern.
     pub(super) fn open(storage: &Storage, pattern: &Path) -> Result<Self, Error> {
         let checkpoint = CheckpointV1::open_in(storage, pattern, Some(&default_consumer()))?;
         Ok(Self::of(checkpoint, PathBuf::from(storage.name(pattern))))

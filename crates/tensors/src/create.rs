@@ -15,12 +15,12 @@ use super::{
 };
 use crate::storage::Storage;
 
-/// Begins a file of tensors at `path`, of the kind that its name says: `.safetensors`, `.npy`,
-/// `.npz`, `.sds`, anything else the prefix of a TensorFlow V2 checkpoint, unless its ending is
-/// that of a kind that is not written. `options` say how a device state is written.
+/// Creates a file of tensors at `path` in the format of its extension: `.safetensors`, `.npy`,
+/// `.npz`, `.sds`; any other path is the prefix of a TensorFlow V2 checkpoint, unless its extension
+/// belongs to a format that is not written. `options` apply to device states.
 ///
 /// # Errors
-/// If no file can be made there.
+/// If no file can be created there.
 pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn Target>, Error> {
     let path = path.as_ref();
     Ok(match Form::of_name(path) {
@@ -39,17 +39,18 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
     })
 }
 
-/// Begins safetensors files of at most `shard_bytes` bytes of tensors each (a larger tensor has one
-/// for itself), and their index: for `model.safetensors` these are
-/// `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. What fits one
-/// file is one file, without an index.
+/// Creates safetensors files of at most `shard_bytes` bytes of tensors each (a larger tensor has
+/// its own file), and their index: for `model.safetensors` these are
+/// `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. If all tensors
+/// fit in one file, there is one file and no index.
 ///
-/// They appear at the end, the index last. Where a set is there already, the new files have names
-/// that no other file has (`model-1f2e3d4c-00001-of-00003.safetensors`), so that at every moment the
-/// index names all files of one set; the old ones go afterwards.
+/// They appear at the end, the index last. If there is a set already, the new files have unique
+/// names (`model-1f2e3d4c-00001-of-00003.safetensors`), so that the index names all files of one
+/// set at any time; the old ones are then removed.
 ///
 /// # Errors
-/// [`Error::UnknownForm`] if the path does not end in `.safetensors`, or no file can be made there.
+/// [`Error::UnknownForm`] if the path does not end in `.safetensors`, or no file can be created
+/// there.
 pub fn create_sharded(
     path: impl AsRef<Path>,
     shard_bytes: u64,
@@ -72,8 +73,8 @@ fn sharded_target(
     Ok(sharded::ShardedTarget::new(path, shard_bytes, options.durability()))
 }
 
-/// Like [`create_sharded`], at a path of any storage. At an address the files are made in a
-/// temporary directory, and brought there when they are finished, their index last.
+/// Like [`create_sharded`], at a path of any storage. For an address the files are created in a
+/// temporary directory, and uploaded when they are finished, the index last.
 ///
 /// # Errors
 /// As [`create_sharded`].
@@ -89,7 +90,7 @@ pub fn create_sharded_in(
     if let Some(path) = system {
         return create_sharded(path, shard_bytes, options);
     }
-    // Before the store is asked for anything.
+    // Check the path before any request to the store.
     sharded_target(path, shard_bytes, options)?;
     let set = sharded::RemoteSet::look(storage, path)?;
     let is_taken = set.is_taken;
@@ -99,9 +100,9 @@ pub fn create_sharded_in(
     Ok(Box::new(staged_upload::StagedTarget::create_set(storage, path, options, set, make)?))
 }
 
-/// Like [`create`], at a path of any storage. At an address, an archive and a checkpoint are made
-/// in a temporary directory, and brought there when they are finished; the index of a checkpoint is
-/// the last.
+/// Like [`create`], at a path of any storage. For an address, an archive or a checkpoint is created
+/// in a temporary directory, and uploaded when it is finished; the index of a checkpoint is the
+/// last file.
 ///
 /// # Errors
 /// As [`create`].
@@ -135,11 +136,11 @@ pub fn create_in(
     })
 }
 
-/// Begins tensors of this kind that go into a stream, such as standard output, front to back. A
-/// stream is not taken back: where the work fails, it ends early.
+/// Writes tensors of a format to a stream, such as standard output, sequentially. Written bytes
+/// cannot be taken back: on failure the stream ends early.
 ///
 /// # Errors
-/// [`Error::UnknownForm`] for kinds that are several files or are not written front to back:
+/// [`Error::UnknownForm`] for formats of several files or that are not written sequentially:
 /// checkpoints and npz.
 pub fn create_stream(
     stream: impl Write + Send + 'static,
@@ -163,14 +164,14 @@ pub fn create_stream(
     })
 }
 
-/// Endings of files that people keep tensors in and that are not written. A checkpoint of such a
-/// name is hardly ever meant.
+/// Extensions of tensor files that are not written. They are hardly ever meant as the prefix of a
+/// checkpoint.
 const NOT_WRITTEN: [&str; 13] = [
     ".pt", ".pth", ".bin", ".h5", ".hdf5", ".keras", ".onnx", ".pb", ".tflite", ".gguf",
     ".msgpack", ".zip", ".json",
 ];
 
-/// Returns an error for endings of kinds that are not written.
+/// Returns an error for extensions of formats that are not written.
 fn check_ending(prefix: &Path) -> Result<(), Error> {
     let text = prefix.to_string_lossy();
     let lower = text.to_ascii_lowercase();
@@ -184,11 +185,11 @@ fn check_ending(prefix: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns an error if no checkpoint can have this prefix, or none should.
+/// Returns an error for a prefix that a checkpoint cannot or should not have.
 fn check_prefix(prefix: &Path) -> Result<(), Error> {
     check_ending(prefix)?;
     let text = prefix.to_string_lossy();
-    // The last part of `a/` and `a/.` is `a` to the system's parser of paths.
+    // For the system's path parser, the last component of `a/` and `a/.` is `a`.
     let is_folder = text.ends_with(std::path::is_separator)
         || text.ends_with("/.")
         || prefix.file_name().is_none()
@@ -197,7 +198,7 @@ fn check_prefix(prefix: &Path) -> Result<(), Error> {
         let reason = "is a folder; the prefix of a checkpoint ends in a name, as in folder/ckpt-1";
         return Err(unknown(prefix, reason));
     }
-    // What is meant is hardly `/dev/null.index`.
+    // A name such as `/dev/null.index` is hardly intended.
     if std::fs::metadata(prefix).is_ok_and(|found| !found.is_file()) {
         let reason = "is a device or a pipe and no prefix of a checkpoint; name a file";
         return Err(unknown(prefix, reason));

@@ -13,15 +13,14 @@ use super::{
     number::{distance, is_close},
 };
 
-/// Bytes that are compared at a time: a multiple of every element's size.
+/// Size of a compared block in bytes: a multiple of every element's size.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Result for one tensor.
+/// Result of comparing one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// Type, shape and every byte are the same; or every element is close enough, where there is a
-    /// tolerance.
+    /// Type, shape and all bytes are the same; or with a tolerance, all elements are close enough.
     Equal,
     /// Type, shape or an element differs.
     Differs,
@@ -43,7 +42,7 @@ impl Comparison {
     }
 }
 
-/// One tensor in two files.
+/// Comparison of one tensor in two files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
@@ -51,28 +50,29 @@ pub struct Difference {
     pub name: String,
     /// Result of the comparison.
     pub comparison: Comparison,
-    /// The largest absolute difference of two elements, of those that count as equal too, 0 if
-    /// every byte is the same; NaN if one is no number and the other is; `None` where there is
-    /// nothing to subtract: other types or shapes, strings, one file.
+    /// The largest absolute difference of two elements, including those that count as equal; 0 if
+    /// all bytes are the same; NaN if only one of two elements is NaN; `None` if there are no
+    /// differences to compute: other types or shapes, strings, one file.
     pub max_abs: Option<f64>,
-    /// Number of elements; of the tensor in the first file, if it is there.
+    /// Number of elements of the tensor in the first file, or else in the second.
     pub elements: u64,
-    /// Number of elements that differ; `None` where elements cannot be told to belong together.
+    /// Number of elements that differ; `None` if the elements do not correspond.
     pub differing: Option<u64>,
     /// Description of the difference, for people; empty if nothing or only numbers differ.
     pub detail: String,
 }
 
-/// Compares the tensors of `a` and `b`, by name, in the order of `a`, then those that only `b` has.
+/// Compares the tensors of `a` and `b` by name, in the order of `a`, followed by those that only
+/// `b` has.
 ///
-/// An npy file has no name for its tensor: if one of the two is one and both have one tensor, these
-/// are compared, whatever they are called. Elements differ where a byte does; with a `tolerance`,
-/// where they are farther apart than that. Strings differ where a byte does.
+/// An npy file has no name for its tensor: if one of the files is an npy and both have one tensor,
+/// these are compared under any names. Elements differ if a byte differs; with a `tolerance`, if
+/// they are farther apart than that. Strings differ if a byte differs.
 ///
-/// Reads both block by block; `report` gets each tensor as soon as it is compared.
+/// Reads both block by block; calls `report` with each tensor as soon as it is compared.
 ///
 /// # Errors
-/// If a file cannot be read, or the work is stopped.
+/// If a file cannot be read, or the work is cancelled.
 pub fn diff(
     a: &dyn Source,
     b: &dyn Source,
@@ -179,8 +179,8 @@ fn numbers(
     let data = |source| Error::Data { name: info.name.clone(), source };
     let (mut a, mut b) = (a.0.read(a.1)?, b.0.read(b.1)?);
     let size = element_bytes(info.dtype).and_then(|size| usize::try_from(size).ok()).unwrap_or(1);
-    // No larger than the tensor: most of a million small ones would be time spent on clearing
-    // blocks.
+    // Allocate no more than the tensor's size: for a million small tensors most time would be spent
+    // on clearing blocks.
     let block = usize::try_from(info.bytes).map_or(BLOCK_BYTES, |bytes| bytes.min(BLOCK_BYTES));
     let (mut block_a, mut block_b) = (vec![0; block], vec![0; block]);
     let (mut count, mut max_abs) = (0, None);
@@ -205,7 +205,7 @@ fn numbers(
     Ok((count, max_abs))
 }
 
-/// Returns the larger distance; what is no number stays, so that it is not overlooked.
+/// Returns the larger distance; NaN wins, so that it is not overlooked.
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) if a.is_nan() || b.is_nan() => Some(f64::NAN),

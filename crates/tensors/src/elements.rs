@@ -1,18 +1,18 @@
-//! Elements as files store them, turned into elements as a device state stores them, and back.
+//! Conversion of elements between the layouts of files and of device states.
 //!
-//! Packed elements lie least significant bit first, as in the registers of the machines that read
-//! them: the first of two 4-bit elements is the low half of its byte, four 6-bit elements fill
+//! Packed elements are stored least significant bit first, as in the registers of the machines that
+//! read them: the first of two 4-bit elements is the low half of its byte, four 6-bit elements fill
 //! three bytes.
 
 use std::io::{self, Read};
 
-/// Packed elements of `bits` bits each, given out one a byte.
+/// Reader that unpacks elements of `bits` bits each, one per byte.
 pub(super) struct Unpack<R> {
     packed: R,
     bits: u32,
-    /// Elements not yet given out.
+    /// Number of remaining elements.
     left: u64,
-    /// Bits read and not given out, the next element lowest.
+    /// Bits that were read and not returned, the next element lowest.
     pending: u32,
     pending_bits: u32,
     buffer: Vec<u8>,
@@ -62,7 +62,7 @@ impl<R: Read> Read for Unpack<R> {
     }
 }
 
-/// Packs elements that come one a byte.
+/// Packs elements of one byte each.
 #[derive(Debug, Default)]
 pub(super) struct Pack {
     pending: u32,
@@ -70,7 +70,7 @@ pub(super) struct Pack {
 }
 
 impl Pack {
-    /// Appends to `packed` the bytes that `elements` of `bits` bits fill.
+    /// Appends the packed bytes of `elements` of `bits` bits to `packed`.
     pub(super) fn push(&mut self, elements: &[u8], bits: u32, packed: &mut Vec<u8>) {
         for element in elements {
             self.pending |= (u32::from(*element) & ((1 << bits) - 1)) << self.pending_bits;
@@ -84,17 +84,18 @@ impl Pack {
     }
 }
 
-/// Numbers of `width` bytes, each turned from big endian to little endian.
+/// Reader that converts numbers of `width` bytes from big endian to little endian.
 pub(super) struct Swap<R> {
     inner: R,
     width: usize,
     word: [u8; 8],
-    /// Bytes of `word` not yet given out.
+    /// Number of remaining bytes of `word`.
     left: usize,
 }
 
 impl<R: Read> Swap<R> {
-    /// `width` is 2, 4 or 8; the parts of a complex number are numbers of their own.
+    /// Creates a reader for a `width` of 2, 4 or 8; the parts of a complex number are separate
+    /// numbers.
     pub(super) fn new(inner: R, width: usize) -> Self {
         Self { inner, width, word: [0; 8], left: 0 }
     }

@@ -1,4 +1,4 @@
-//! Why tensors could not be read or written.
+//! Errors of reading and writing tensors.
 
 use std::{
     borrow::Cow,
@@ -12,15 +12,14 @@ use serdes_files as files;
 
 use super::Refused;
 
-/// Letters of a file's words that a message repeats: what a hostile file says of itself may be
-/// megabytes long.
+/// Maximum number of a file's characters in a message: a hostile file's text may be megabytes long.
 const SHOWN: usize = 256;
 
-/// Words of a file, cut to what a message can bear, without what would do something to a terminal.
+/// Cuts a file's text to a length for messages, and removes characters that affect a terminal.
 pub(super) fn cut(text: &str) -> String {
     let mut shown = String::new();
     for letter in shortened(text).chars() {
-        // Marks that turn the direction of text are no control characters.
+        // Characters that change the text's direction are not control characters.
         if letter.is_control()
             || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         {
@@ -44,10 +43,10 @@ fn quoted(name: &str) -> impl fmt::Display {
     format!("{:?}", shortened(name))
 }
 
-/// Names beside the first that a message lists.
+/// Maximum number of names beside the first in a message.
 const LISTED: usize = 20;
 
-/// Sentence about further refusals.
+/// Returns a sentence about further refusals.
 fn and_others(others: &[Refused]) -> String {
     let shown = others.iter().take(LISTED);
     let mut text: String =
@@ -58,11 +57,11 @@ fn and_others(others: &[Refused]) -> String {
     text
 }
 
-/// Why tensors could not be read from a file or written to one.
+/// An error of reading tensors from a file or writing them to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    // The bytes.
+    // Errors of the bytes.
     /// The file breaks a rule of its format.
     #[error("{} is damaged or no {kind}: found {found}, expected {expected}", path.display())]
     #[non_exhaustive]
@@ -77,34 +76,34 @@ pub enum Error {
         expected: String,
     },
 
-    // The caller.
+    // Errors of the caller.
     /// A tensor of this type or form cannot be moved.
     #[error("{}: {reason}", quoted(name))]
     #[non_exhaustive]
     Refused {
         /// The tensor.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A source has tensors or values that no state can hold.
+    /// A source has tensors or values that a state cannot hold.
     #[error("{}: {reason}{}", quoted(name), and_others(others))]
     #[non_exhaustive]
     CannotSave {
-        /// The first of them.
+        /// Name of the first of them.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The others.
         others: Vec<Refused>,
     },
-    /// No kind of file fits the path.
+    /// The path fits no format.
     #[error("{}: {reason}", path.display())]
     #[non_exhaustive]
     UnknownForm {
         /// The path.
         path: PathBuf,
-        /// Message with what was expected.
+        /// The reason, with the expected formats.
         reason: String,
     },
     /// No tensor has a name that matches.
@@ -116,24 +115,24 @@ pub enum Error {
         /// Number of tensors that there are.
         count: usize,
     },
-    /// The file is whole, and this is not read.
+    /// The file is valid, but not supported.
     #[error("{}: {reason}", path.display())]
     #[non_exhaustive]
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// Description of the file, and what to do.
+        /// Description of the file, and the remedy.
         reason: String,
     },
-    /// More bytes came from a stream than are kept.
+    /// A stream is longer than the limit.
     #[error("the stream gave more than {limit} bytes; save them to a file and name that")]
     #[non_exhaustive]
     TooLong {
-        /// The most that are kept.
+        /// The limit in bytes.
         limit: u64,
     },
 
-    // Others.
+    // Errors of other parts.
     /// The bytes of a tensor could not be read.
     #[error("the data of {} cannot be read: {source}", quoted(name))]
     #[non_exhaustive]
@@ -152,7 +151,7 @@ pub enum Error {
     /// A V1 checkpoint could not be read.
     #[error(transparent)]
     CheckpointV1(Box<CheckpointV1Error>),
-    /// The system could not use a file.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]
     Io {
@@ -202,7 +201,7 @@ impl Error {
         Self::Refused { name: name.to_owned(), reason: cut(&reason.into()) }
     }
 
-    /// Returns the error that the bytes of a tensor could not be read: for sources of others.
+    /// Creates an error for the bytes of a tensor, for implementations of sources.
     pub fn of_data(name: impl Into<String>, source: io::Error) -> Self {
         Self::Data { name: name.into(), source }
     }

@@ -13,8 +13,8 @@ use super::{Error, Source, torch};
 /// The file that describes a checkpoint of torch.distributed, in its folder.
 const DESCRIPTION: &str = ".metadata";
 
-/// Returns the folder of the checkpoint of torch.distributed that a path names: itself where it may
-/// be one, or that of its description.
+/// Returns the folder of the checkpoint of torch.distributed at a path: the path itself if it may
+/// be one, or the folder of its description.
 pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Option<PathBuf> {
     if path.file_name().is_some_and(|name| name == DESCRIPTION) {
         return path.parent().map(Path::to_owned);
@@ -23,14 +23,14 @@ pub(super) fn of_distributed(tree: &dyn Tree, path: &Path, may_be: bool) -> Opti
     (is_folder && is_distributed(tree, path)).then(|| path.to_owned())
 }
 
-/// Returns true if the folder is a checkpoint of torch.distributed, by the file that describes it.
+/// Returns true if the folder has the description file of a torch.distributed checkpoint.
 #[doc(hidden)]
 pub fn is_distributed(tree: &dyn Tree, folder: &Path) -> bool {
     let head = || -> io::Result<bool> {
         let mut head = [0; 256];
         let file = tree.open(&folder.join(DESCRIPTION))?;
         let head = read_up_to(&file, &mut head, 0)?;
-        // A pickle that names a class of that module first.
+        // The pickle names a class of that module first.
         let module = b"torch.distributed";
         Ok(head.first() == Some(&0x80) && head.windows(module.len()).any(|part| part == module))
     };

@@ -1,4 +1,4 @@
-//! Detection of a file's format by its name or its bytes.
+//! Detection of a file's format from its name or its bytes.
 
 use std::{
     fmt,
@@ -12,10 +12,10 @@ use serdes_files::{ReadAt, read_at::read_up_to};
 
 use super::{Error, sharded, torch};
 
-/// Bytes at the beginning of a file by which its form is told.
+/// Number of bytes at the start of a file for detecting its format.
 const HEAD: usize = 4096;
 
-/// A kind of file that holds tensors.
+/// A format of tensor files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
@@ -29,14 +29,13 @@ pub enum Form {
     DeviceState,
     /// A TensorFlow V2 checkpoint: several files, named by the prefix that they share.
     TensorBundle,
-    /// A file of PyTorch's `torch.save`; read, and not written.
+    /// A file of PyTorch's `torch.save`; read-only.
     Torch,
-    /// The index of files that hold tensors together: `NAME.safetensors.index.json`.
+    /// The index of several files of tensors: `NAME.safetensors.index.json`.
     ShardIndex,
-    /// A TensorFlow V1 checkpoint: a file, or files by a pattern of their names; read, and not
-    /// written.
+    /// A TensorFlow V1 checkpoint: a file, or files that match a pattern; read-only.
     CheckpointV1,
-    /// The list that TensorFlow keeps of the checkpoints in a folder, of which the newest is read.
+    /// TensorFlow's list of the checkpoints in a folder, of which the newest is read.
     CheckpointState,
 }
 
@@ -70,7 +69,7 @@ impl Form {
         }
     }
 
-    /// Returns the format by the name of a path; a name without a known suffix is the prefix of a
+    /// Returns the format for the name of a path; a name without a known suffix is the prefix of a
     /// checkpoint, which is no file.
     pub(super) fn of_name(path: &Path) -> Self {
         if sharded::is_index(path) {
@@ -88,8 +87,7 @@ impl Form {
         }
     }
 
-    /// Format detected from bytes, if it is one of these: a checkpoint is never in one sequence of
-    /// bytes.
+    /// Detects the format from bytes, except for checkpoints, which are several files.
     pub(super) fn of_content(source: &dyn ReadAt) -> std::io::Result<Option<Self>> {
         let mut head = [0; HEAD];
         let head = read_up_to(source, &mut head, 0)?;
@@ -105,13 +103,13 @@ impl Form {
         })
     }
 
-    /// Returns the format from name and contents, if either decides: a magic number decides,
-    /// whatever the name.
+    /// Returns the format from name and contents, if either determines it: a magic number takes
+    /// precedence over the name.
     pub(super) fn of_both(name: Self, content: Option<Self>) -> Option<Self> {
         match (name, content) {
-            // Also a program of TorchScript is an archive, and the reader says what it is.
+            // A TorchScript program is also an archive; the reader reports it.
             (Self::Torch, Some(Self::Npz)) => Some(Self::Torch),
-            // A length is no mark.
+            // A header length alone is no magic number.
             (Self::TensorBundle, content) => content,
             (name, None | Some(Self::Safetensors)) => Some(name),
             (_, content) => content,
@@ -128,10 +126,10 @@ impl fmt::Display for Form {
 impl FromStr for Form {
     type Err = Error;
 
-    /// Returns the form of that name.
+    /// Parses the name of a format.
     ///
     /// # Errors
-    /// [`Error::UnknownForm`] if there is none.
+    /// [`Error::UnknownForm`] for an unknown name.
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.iter().copied().find(|form| form.as_str() == name).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|form| form.as_str()).collect();
@@ -148,8 +146,8 @@ pub(super) fn unknown(path: &Path, reason: &str) -> Error {
     Error::UnknownForm { path: PathBuf::from(path), reason: reason.to_owned() }
 }
 
-/// Detects whether bytes are in one of TensorFlow's forms: a list of checkpoints, a V1 checkpoint,
-/// or the index of a V2 one.
+/// Detects one of TensorFlow's formats: a list of checkpoints, a V1 checkpoint, or the index of a
+/// V2 one.
 fn tensorflow_form_of(source: &dyn ReadAt, head: &[u8]) -> std::io::Result<Option<Form>> {
     if begins_like_state(head) {
         return Ok(Some(Form::CheckpointState));

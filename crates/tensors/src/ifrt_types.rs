@@ -33,18 +33,18 @@ const IFRT: [(DataType, DType); 26] = [
     (DataType::Float4E2m1fn, DType::F4E2M1FN),
 ];
 
-/// Returns the same type in IFRT; `None` for quantized types, resources and variants, which IFRT
-/// does not have.
+/// Converts a type to IFRT's; `None` for quantized types, resources and variants, which IFRT does
+/// not have.
 pub fn to_ifrt(data_type: DataType) -> Option<DType> {
     IFRT.iter().find(|(tensorflow, _)| *tensorflow == data_type).map(|(_, ifrt)| *ifrt)
 }
 
-/// Returns the type that IFRT calls `dtype`; `None` where TensorFlow has none.
+/// Converts a type from IFRT's; `None` if TensorFlow has no counterpart.
 pub fn from_ifrt(dtype: DType) -> Option<DataType> {
     IFRT.iter().find(|(_, ifrt)| *ifrt == dtype).map(|(tensorflow, _)| *tensorflow)
 }
 
-/// Returns IFRT's name (`F32`), or TensorFlow's where IFRT has none (`qint8`).
+/// Returns IFRT's name of a type (`F32`), or TensorFlow's if IFRT has none (`qint8`).
 pub fn ifrt_name(data_type: DataType) -> &'static str {
     to_ifrt(data_type).map_or(data_type.name(), DType::name)
 }

@@ -1,13 +1,13 @@
-//! Descriptions of tensors, known before their bytes.
+//! Descriptions of tensors, available before their bytes are read.
 
 use serdes::ifrt::{DType, Shape};
 
 use super::Error;
 
-/// Words of a file about itself, in its order; `None` if it has no place for them.
+/// Key-value metadata of a file, in its order; `None` if its format has no metadata.
 pub type Metadata = Option<Vec<(String, String)>>;
 
-/// Description of a tensor, known before its bytes are read.
+/// Description of a tensor, available before its bytes are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInfo {
@@ -17,16 +17,16 @@ pub struct TensorInfo {
     pub dtype: DType,
     /// Extents, in elements.
     pub shape: Shape,
-    /// Length of the tensor's bytes in a device state; for strings, of their text alone where the
-    /// file says it, else 0.
+    /// Length of the tensor's bytes in a device state; for strings, of their text if the file gives
+    /// it, else 0.
     pub bytes: u64,
 }
 
 impl TensorInfo {
-    /// Creates the description of a tensor whose elements have bytes.
+    /// Creates the description of a tensor with elements of a fixed size.
     ///
     /// # Errors
-    /// [`Error::Refused`] if elements of the type have no size, or all of them have more than 2^63
+    /// [`Error::Refused`] if elements of the type have no fixed size, or all of them exceed 2^63
     /// bytes.
     pub fn new(name: impl Into<String>, dtype: DType, shape: Shape) -> Result<Self, Error> {
         let name = name.into();

@@ -1,4 +1,4 @@
-//! Objects of JSON in the order of the text, each key once.
+//! JSON objects in the order of the text, with unique keys.
 
 use std::{collections::HashSet, fmt, marker::PhantomData};
 

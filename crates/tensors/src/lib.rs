@@ -1,16 +1,16 @@
 //! Files of tensors as streams: safetensors, alone or as shards with an index, npy and npz,
-//! TensorFlow V2 checkpoints, device states; and to read, TensorFlow V1 checkpoints and files of
+//! TensorFlow V2 checkpoints, device states; and, read-only, TensorFlow V1 checkpoints and files of
 //! PyTorch's `torch.save`.
 //!
-//! A [`Source`] lists its tensors and gives the bytes of one at a time; a [`Target`] is told of all
-//! and becomes the [`TensorSink`] that takes them the same way. Neither ever holds a whole tensor.
-//! The bytes between the two are always those of a device state: dense, row-major, little endian,
-//! elements narrower than a byte in a byte each.
+//! A [`Source`] lists its tensors and returns the bytes of one at a time; a [`Target`] gets the
+//! list and becomes the [`TensorSink`] that accepts them the same way. Neither ever holds a whole
+//! tensor. The bytes between the two always have the layout of a device state: dense, row-major,
+//! little endian, elements narrower than a byte in a byte each.
 //!
-//! [`storage`] is where the files lie, [`transfers`] brings their tensors onto a device and into a
-//! state, and back.
+//! [`storage`] accesses the places of files, [`transfers`] moves their tensors to a device and into
+//! a state, and back.
 //!
-//! This crate must never judge an artifact; its readers and writers must never know a device.
+//! This crate gives no verdicts about artifacts; its readers and writers do not depend on devices.
 //!
 //! # Features
 //!
@@ -23,7 +23,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// No bytes and no store makes the crate panic: what could is an exception with its reason.
+// Data and stores must not make the crate panic: each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -14,12 +14,12 @@ pub(super) fn open_folder(_: Arc<dyn Tree>, folder: &Path) -> Result<Box<dyn Sou
     Err(missing(folder))
 }
 
-/// False: such an archive is named as the npz that it could be as well.
+/// Returns false: such an archive is reported as the npz that it may be as well.
 pub(super) fn is_archive(_: &Arc<dyn ReadAt>, _: &Path) -> bool {
     false
 }
 
-/// False: the kind of such a file is not known.
+/// Returns false: this format is unknown without the feature.
 pub(super) fn is_legacy(_: &[u8]) -> bool {
     false
 }

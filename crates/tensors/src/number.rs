@@ -1,14 +1,13 @@
-//! Elements as numbers, to say how far two of them are apart and whether that is close. Knows the
-//! encodings; nothing else.
+//! Distance of elements as numbers, and comparison with a tolerance. Depends only on the encodings.
 
 use serdes::ifrt::DType;
 
-/// Tolerance for the comparison of two numbers: A and B count as equal where |A - B| <= absolute +
-/// relative * |B|.
+/// Tolerance for comparing two numbers: A and B count as equal if |A - B| <= absolute + relative *
+/// |B|.
 ///
 /// The right side, and the left one unless both are integers, are computed in double precision.
-/// No-numbers equal each other and nothing else, an infinity only itself. Complex numbers are as
-/// far apart, and as large, as in the plane; truth values are 0 and 1.
+/// NaNs equal each other and nothing else, an infinity only itself. Distance and size of complex
+/// numbers are those in the plane; booleans are 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -16,14 +15,14 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Creates a tolerance whose parts are 0 or more, infinity included; `None` for others.
+    /// Creates a tolerance with parts of at least 0, including infinity; `None` for others.
     pub fn new(relative: f64, absolute: f64) -> Option<Self> {
         (relative >= 0.0 && absolute >= 0.0).then_some(Self { relative, absolute })
     }
 
-    /// Largest distance from a number of this size.
+    /// Returns the permitted distance from a number of this size.
     fn bound(self, size: f64) -> f64 {
-        // Not 0 times infinity.
+        // Avoid 0 times infinity, which is NaN.
         let share = if self.relative == 0.0 || size == 0.0 { 0.0 } else { self.relative * size };
         self.absolute + share
     }
@@ -38,7 +37,7 @@ enum Number {
 }
 
 impl Number {
-    /// Returns the value of one element, little endian, one byte for types narrower than a byte;
+    /// Decodes the value of one element, little endian, one byte for types narrower than a byte;
     /// `None` for types without numbers.
     fn of(dtype: DType, bytes: &[u8]) -> Option<Self> {
         Some(match dtype {
@@ -76,14 +75,14 @@ impl Number {
     }
 }
 
-/// Distance of two elements of one type: the absolute difference, of complex numbers in the plane;
-/// NaN if only one is NaN; `None` for types without numbers.
+/// Returns the distance of two elements of one type: the absolute difference, for complex numbers
+/// in the plane; NaN if only one is NaN; `None` for types without numbers.
 ///
 /// `a` and `b` are one element each, little endian, one byte for types narrower than a byte.
 pub(super) fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
     let (a, b) = (Number::of(dtype, a)?, Number::of(dtype, b)?);
     Some(match (a, b) {
-        // Exact where two 64-bit integers are close to each other and far from zero.
+        // Exact for 64-bit integers that are close to each other and far from zero.
         (Number::Integer(a), Number::Integer(b)) => a.abs_diff(b) as f64,
         _ if a.is_nan() || b.is_nan() => {
             if a.is_nan() && b.is_nan() {
@@ -96,7 +95,7 @@ pub(super) fn distance(dtype: DType, a: &[u8], b: &[u8]) -> Option<f64> {
     })
 }
 
-/// Returns the distance of two points; infinities of one sign are in one place.
+/// Returns the distance of two points; infinities of the same sign coincide.
 fn apart(a: (f64, f64), b: (f64, f64)) -> f64 {
     let along = |a: f64, b: f64| if a == b { 0.0 } else { (a - b).abs() };
     along(a.0, b.0).hypot(along(a.1, b.1))
@@ -109,8 +108,7 @@ pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -
     let size = b.parts().0.hypot(b.parts().1);
     match (a, b) {
         (Number::Integer(a), Number::Integer(b)) => {
-            // What a bound has behind its point cannot decide between integers; the conversion
-            // takes the nearest one that fits.
+            // The fraction of a bound does not matter for integers; the conversion saturates.
             a.abs_diff(b) <= tolerance.bound(size) as u128
         }
         _ if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),
@@ -119,7 +117,7 @@ pub(super) fn is_close(dtype: DType, a: &[u8], b: &[u8], tolerance: Tolerance) -
     }
 }
 
-/// `N` bytes from `at` on; zeros where the element is shorter than its type.
+/// Returns `N` bytes from `at`, padded with zeros if the element is shorter.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     for (to, from) in array.iter_mut().zip(bytes.iter().skip(at)) {
@@ -128,10 +126,10 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array
 }
 
-/// Returns the value of an integer or a truth value.
+/// Decodes an integer or a boolean.
 pub(super) fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
     let byte = array::<1>(bytes, 0)[0];
-    // A narrow signed element: its low bits, with the sign spread.
+    // Sign-extend the low bits of a narrow signed element.
     let narrow = |bits: u32| i128::from((byte << (8 - bits)).cast_signed() >> (8 - bits));
     Some(match dtype {
         DType::Pred | DType::U8 => byte.into(),
@@ -155,17 +153,18 @@ pub(super) fn integer(dtype: DType, bytes: &[u8]) -> Option<i128> {
 /// Meaning of the largest exponent of a small float.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
-    /// Infinities and no-numbers, as IEEE 754 has them.
+    /// Infinities and NaNs as in IEEE 754.
     Ieee,
-    /// All ones but the sign is no number; no infinities ("fn").
+    /// All ones except the sign is NaN; no infinities ("fn").
     OneNan,
-    /// Negative zero is no number; no infinities ("fnuz").
+    /// Negative zero is NaN; no infinities ("fnuz").
     NegativeZero,
     /// Every code is a number ("fn" of 4 and 6 bits).
     None,
 }
 
-/// Bits of the exponent and of the mantissa, bias of the exponent, and its largest value.
+/// Returns the bits of the exponent and of the mantissa, the exponent's bias, and the meaning of
+/// its largest value.
 fn format(dtype: DType) -> Option<(u32, u32, i32, Special)> {
     Some(match dtype {
         DType::F16 => (5, 10, 15, Special::Ieee),
@@ -184,7 +183,7 @@ fn format(dtype: DType) -> Option<(u32, u32, i32, Special)> {
     })
 }
 
-/// Returns the value of a floating-point element.
+/// Decodes a floating-point element.
 pub(super) fn float(dtype: DType, bytes: &[u8]) -> Option<f64> {
     match dtype {
         DType::F32 => return Some(f32::from_le_bytes(array(bytes, 0)).into()),

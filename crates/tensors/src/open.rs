@@ -1,4 +1,4 @@
-//! Opening of files of tensors by their format.
+//! Opens files of tensors by their format.
 
 use std::{
     io::Read,
@@ -19,18 +19,18 @@ use super::{
 };
 use crate::storage::Storage;
 
-/// Opens the tensors at `path`: safetensors, npy, npz, a device state, a file of PyTorch's, the
-/// index of shards, the prefix or index of a TensorFlow V2 checkpoint, a V1 checkpoint, or the folder
-/// or list of TensorFlow's checkpoints, of which the newest is opened; by its name, or a file
-/// without a telling name by its first bytes.
+/// Opens the tensors at `path`: safetensors, npy, npz, a device state, a PyTorch file, the index of
+/// shards, the prefix or index of a TensorFlow V2 checkpoint, a V1 checkpoint, or the folder or
+/// list of TensorFlow's checkpoints, of which the newest is opened. The format is detected from the
+/// name, or else from the first bytes.
 ///
 /// # Errors
-/// If there is no such file, it is none of these, or its head is damaged.
+/// If there is no such file, its format is unknown, or its header is damaged.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Source>, Error> {
     open_in(&Storage::system(), path)
 }
 
-/// Like [`open`], of a path of any storage.
+/// Like [`open`], for a path of any storage.
 ///
 /// # Errors
 /// As [`open`].
@@ -39,7 +39,7 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
     let shown = PathBuf::from(storage.name(path));
     let system =
         storage.system_path(path).map_err(|error| Error::io("open", &shown, error))?.is_some();
-    // An address that says what it leads to is not asked whether it is a folder.
+    // An address with a known extension needs no request to check for a folder.
     let may_be = Form::of_name(path) == Form::TensorBundle || system;
     if let Some(folder) = folder::of_distributed(storage, path, may_be) {
         return folder::open_folder(Arc::new(storage.clone()), &folder);
@@ -65,10 +65,10 @@ pub fn open_in(storage: &Storage, path: impl AsRef<Path>) -> Result<Box<dyn Sour
     }
 }
 
-/// Opens one of the files that an index names: safetensors, or a file of PyTorch's.
+/// Opens one of the files that an index names: safetensors or a PyTorch file.
 ///
 /// # Errors
-/// As [`open`]; and for every other kind.
+/// As [`open`]; an error for every other format.
 pub(super) fn open_shard(tree: &dyn Tree, path: &Path) -> Result<Box<dyn Source>, Error> {
     let shown = PathBuf::from(tree.name(path));
     let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
@@ -84,11 +84,11 @@ pub(super) fn open_shard(tree: &dyn Tree, path: &Path) -> Result<Box<dyn Source>
     }
 }
 
-/// Opens tensors in any source of bytes; `path` is for messages, and gives the tensor of an npy
-/// file its name. They are of this `form`, or of the one that their first bytes say.
+/// Opens tensors in any source of bytes; `path` is for messages, and names the tensor of an npy
+/// file. They have this `form`, or else the one detected from the first bytes.
 ///
 /// # Errors
-/// As [`open`]; and for a checkpoint, which is several files.
+/// As [`open`]; an error for a checkpoint, which is several files.
 pub fn open_at(
     source: Arc<dyn ReadAt>,
     path: impl AsRef<Path>,
@@ -102,12 +102,12 @@ pub fn open_at(
     open_form(source, path, form)
 }
 
-/// Opens the tensors that come out of a stream, such as standard input, under the name `path`. What
-/// is read is kept: in memory up to 64 MiB, in a temporary file without a name beyond.
+/// Opens the tensors in a stream, such as standard input, under the name `path`. The bytes are
+/// kept: up to 64 MiB in memory, more in a temporary file without a name.
 ///
 /// # Errors
-/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; and if the stream cannot be read or the
-/// temporary file not be written.
+/// As [`open_at`]; [`Error::TooLong`] beyond 64 GiB; if the stream cannot be read or the temporary
+/// file cannot be written.
 pub fn open_stream(
     stream: impl Read,
     path: impl AsRef<Path>,
@@ -118,11 +118,11 @@ pub fn open_stream(
     open_at(kept.ok_or(Error::TooLong { limit: LONGEST_STREAM })?, path, form)
 }
 
-/// Returns the form of a file by its content, and by `name`, the form of its name: that of a
-/// checkpoint if the name has no known extension.
+/// Returns the format of a file from its content and `name`, the format of its name: a checkpoint
+/// if the name has no known extension.
 ///
 /// # Errors
-/// An error of the system, and an error for a file of no known form.
+/// An error of the system, or an error for an unknown format.
 fn form_of_file(source: &Arc<dyn ReadAt>, path: &Path, name: Form) -> Result<Form, Error> {
     let content = Form::of_content(source).map_err(|error| Error::io("read", path, error))?;
     match Form::of_both(name, content) {

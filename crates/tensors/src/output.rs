@@ -1,4 +1,4 @@
-//! Destination of a target's bytes: a file that appears whole, or a stream.
+//! Destination of a target's bytes: a file that appears complete, or a stream.
 
 use std::{
     io::{BufWriter, Write},
@@ -14,16 +14,16 @@ use super::Error;
 /// Name of a stream in messages.
 const STREAM: &str = "the output stream";
 
-/// The bytes of a target, front to back.
+/// Sequential writer for the bytes of a target.
 pub(super) struct Output {
     path: PathBuf,
     out: BufWriter<Box<dyn Write + Send>>,
     ending: Ending,
 }
 
-/// Commit that makes a file appear.
+/// The commit that makes a file appear.
 enum Ending {
-    /// Nothing: it is a stream.
+    /// None: a stream.
     Stream,
     File(Replacement, Durability),
     Pending(Box<dyn Commit>, Durability),
@@ -35,7 +35,7 @@ impl Output {
         Self::file(Replacement::create(path)?, path, durability)
     }
 
-    /// Returns a file that was begun, and is called so in messages.
+    /// Wraps a started file; `path` is for messages.
     pub(super) fn file(
         replacement: Replacement,
         path: &Path,
@@ -50,14 +50,14 @@ impl Output {
         })
     }
 
-    /// Returns a file somewhere that is begun already, and called so in messages.
+    /// Wraps a started file of any storage; `path` is for messages.
     pub(super) fn pending(pending: PendingPart, path: PathBuf, durability: Durability) -> Self {
         let PendingPart { sink, commit } = pending;
         let out = BufWriter::with_capacity(1 << 20, sink);
         Self { path, out, ending: Ending::Pending(commit, durability) }
     }
 
-    /// Returns a stream; what was written before an error stays written.
+    /// Wraps a stream; bytes written before an error stay written.
     pub(super) fn stream(sink: Box<dyn Write + Send>) -> Self {
         let out = BufWriter::with_capacity(1 << 20, sink);
         Self { path: PathBuf::from(STREAM), out, ending: Ending::Stream }
@@ -73,8 +73,8 @@ impl Output {
         self.out.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
     }
 
-    /// Hands the rest to the system and gives a file its name; answers how long syncing and
-    /// renaming took: no time, for a stream.
+    /// Flushes the remaining bytes and renames the file; returns how long syncing and renaming
+    /// took, which is zero for a stream.
     pub(super) fn finish(self) -> Result<Duration, Error> {
         match self.end()? {
             Ending::File(replacement, durability) => Ok(replacement.finish(durability)?),
@@ -83,7 +83,7 @@ impl Output {
         }
     }
 
-    /// Hands the rest to the system; what gives a file of the file system its name.
+    /// Flushes the remaining bytes; returns the replacement that renames a file of the file system.
     pub(super) fn seal(self) -> Result<Option<(Replacement, Durability)>, Error> {
         Ok(match self.end()? {
             Ending::File(replacement, durability) => Some((replacement, durability)),
@@ -91,8 +91,8 @@ impl Output {
         })
     }
 
-    /// Hands the rest to the system, and closes what it went through: what appears must not be
-    /// written any more.
+    /// Flushes the remaining bytes and closes the writer, so that nothing is written after the file
+    /// appears.
     fn end(mut self) -> Result<Ending, Error> {
         self.out.flush().map_err(|error| Error::io("write", &self.path, error))?;
         Ok(self.ending)

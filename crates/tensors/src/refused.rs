@@ -1,17 +1,17 @@
-//! Contents of a file that cannot be read from it.
+//! Contents of a file that cannot be read.
 
-/// A tensor or a value of a source that no device state can hold.
+/// A tensor or a value of a source that a device state cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refused {
-    /// Its name.
+    /// Name of the tensor or value.
     pub name: String,
-    /// Why, with the type as the file calls it.
+    /// The reason, with the type as the file names it.
     pub reason: String,
 }
 
 impl Refused {
-    /// Creates the tensor of that name, and why no state can hold it.
+    /// Creates a refusal from the name and the reason.
     pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { name: name.into(), reason: reason.into() }
     }

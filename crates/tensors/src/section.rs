@@ -1,4 +1,4 @@
-//! A stretch of a file as a reader.
+//! Reader of a range of a file.
 
 use std::{
     io::{self, Read},
@@ -8,17 +8,17 @@ use std::{
 
 use serdes_files::{Prefetch, ReadAt};
 
-/// Bytes from which on a stretch of a source that answers late is asked for ahead; the surroundings
-/// of a shorter one come with it.
+/// Minimum size in bytes of a range that is read ahead from a source with high latency; shorter
+/// ranges are fetched with their surroundings.
 const AHEAD_FROM: u64 = 1 << 20;
 
-/// Ranges of a source that its reader has announced, in their order, so that those that lie
-/// together come together, and further ones are on their way meanwhile.
+/// Announced ranges of a source, in order, so that adjacent ones are read together and later ones
+/// are read ahead.
 #[derive(Default)]
 pub(super) struct Announced(Mutex<Option<Prefetch<'static>>>);
 
 impl Announced {
-    /// Announces the ranges that will be read, in this order; none is read before the first is.
+    /// Announces the ranges that will be read, in order; reading starts with the first.
     pub(super) fn announce(&self, source: &dyn ReadAt, stretches: Vec<Range<u64>>) {
         let ahead = (source.answers_late() && stretches.len() > 1)
             .then(|| Prefetch::new(stretches.into_iter()));
@@ -37,7 +37,7 @@ impl Announced {
     }
 }
 
-/// Reads from `position` to `end` of a source that others read at the same time.
+/// Reader from `position` to `end` of a source that others read concurrently.
 pub(super) struct Section<'a, S> {
     source: S,
     position: u64,
@@ -45,12 +45,12 @@ pub(super) struct Section<'a, S> {
     early: Early<'a>,
 }
 
-/// Reads that are begun before their bytes are needed.
+/// Reads that start before their bytes are needed.
 enum Early<'a> {
     None,
-    /// Reads of this section alone.
+    /// Reads of this section only.
     Own(Prefetch<'static>),
-    /// Reads of all ranges that were announced.
+    /// Reads of all announced ranges.
     Announced(&'a Announced),
 }
 
@@ -66,7 +66,7 @@ impl<S: ReadAt> Section<'static, S> {
 }
 
 impl<'a, S: ReadAt> Section<'a, S> {
-    /// Returns a section that may be one of the announced.
+    /// Creates a section that may be one of the announced ranges.
     pub(super) fn among(announced: &'a Announced, source: S, position: u64, end: u64) -> Self {
         match announced.is_any() {
             true => Self { source, position, end, early: Early::Announced(announced) },
@@ -84,7 +84,7 @@ impl<S: ReadAt> Read for Section<'_, S> {
             Early::Own(ahead) => ahead.read(&self.source, out, self.position).map(|()| count)?,
             Early::Announced(all) => all.read(&self.source, out, self.position).map(|()| count)?,
         };
-        // The file was long enough when it was opened.
+        // The file was shortened after it was opened.
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

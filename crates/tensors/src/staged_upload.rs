@@ -1,5 +1,5 @@
-//! Files that are made in a temporary directory, and brought to an address when they are finished:
-//! those that are not written front to back, and those that are several.
+//! Files that are created in a temporary directory, and uploaded when they are finished: those that
+//! are not written sequentially, and sets of files.
 
 use std::{
     ffi::OsString,
@@ -16,24 +16,24 @@ use tempfile::TempDir;
 use super::{Error, Metadata, Target, TensorInfo, TensorSink, sharded::RemoteSet};
 use crate::storage::Storage;
 
-/// The longest index of a checkpoint that one takes the place of.
+/// Maximum size in bytes of an index of a checkpoint that is replaced.
 const LONGEST_INDEX: u64 = 1 << 30;
-/// Bytes that are brought at a time.
+/// Bytes that are copied at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A place at an address for files that are made elsewhere.
+/// A target at an address whose files are created in a temporary directory.
 pub(super) struct StagedTarget {
     inner: Box<dyn Target>,
     journey: Journey,
 }
 
-/// From where, and to where.
+/// Source and destination of the upload.
 struct Journey {
     folder: TempDir,
     storage: Storage,
-    /// The address of the file, or of the files' prefix.
+    /// Address of the file, or of the files' prefix.
     to: PathBuf,
-    /// The set of shards that is there, where it is one that is brought.
+    /// The existing set, if a set of shards is uploaded.
     set: Option<RemoteSet>,
     monitor: ProgressMonitor,
 }
@@ -48,7 +48,7 @@ impl StagedTarget {
         Self::begin(storage, to, options, None, make)
     }
 
-    /// Creates a place for a set of shards, which takes the place of this one.
+    /// Creates a target for a set of shards that replaces the given one.
     pub(super) fn create_set(
         storage: &Storage,
         to: &Path,
@@ -74,7 +74,7 @@ impl StagedTarget {
         let (storage, to, monitor) = (storage.clone(), to.to_owned(), options.monitor());
         let journey = Journey { storage, to, monitor, folder, set };
         journey.fetch_index()?;
-        // What is in the directory is gone with it: nothing is gained by taking it to the disk.
+        // The directory is temporary: syncing it to the disk gains nothing.
         let local = options.clone().with_durability(Durability::None);
         let inner = make(journey.folder.path().join(name), &local)?;
         Ok(Self { inner, journey })
@@ -131,8 +131,8 @@ fn is_index(name: &OsString) -> bool {
 }
 
 impl Journey {
-    /// Puts the index that is there beside the new files, so that these get other names than the
-    /// files that it names: up to the last moment the old checkpoint can be read.
+    /// Copies the existing index beside the new files, so that these get unused names: the old
+    /// checkpoint can be read until the last moment.
     fn fetch_index(&self) -> Result<(), Error> {
         let put = |path: &Path, bytes: &[u8]| {
             let copy = self.folder.path().join(path.file_name().unwrap_or_default());
@@ -196,12 +196,12 @@ impl Journey {
         }
     }
 
-    /// Removes data files of the checkpoint that was there, which no index names any more.
+    /// Removes data files of the replaced checkpoint, which no index names any more.
     fn remove_superseded(&self, names: &[OsString]) {
         let data = self.beside(".data-");
         let (Some(prefix), Some(folder)) = (data.file_name(), data.parent()) else { return };
         let prefix = prefix.to_string_lossy();
-        // A file that stays here is not read.
+        // A remaining file is not read.
         for path in self.storage.list(folder).unwrap_or_default() {
             let is_data = |name: &OsString| name.to_string_lossy().starts_with(&*prefix);
             let name = path.file_name().map(OsString::from);

@@ -1,19 +1,18 @@
-//! Recognition of files that stand in for a file of tensors that was never fetched, or never
-//! written.
+//! Detects placeholders of tensor files that were never fetched or never written.
 
 use serdes_files::{ReadAt, read_at::read_up_to};
 
-/// Bytes at the beginning that are looked at.
+/// Number of bytes at the start of the file that are checked.
 const HEAD: usize = 4096;
 
-/// Letters of a text that are repeated.
+/// Maximum number of characters of a text that are repeated.
 const SHOWN: usize = 60;
 
 /// First bytes of a pointer of git-lfs.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// Returns the description of a file that is none of tensors: a pointer, a page, a text, zeros.
-/// `None` if its beginning is none of these.
+/// Describes a file that is no tensor file: a git-lfs pointer, a web page, a text, zeros. `None` if
+/// its beginning is none of these.
 pub(super) fn describe(file: &dyn ReadAt) -> Option<String> {
     let mut head = [0; HEAD];
     let head = read_up_to(file, &mut head, 0).ok()?;
@@ -28,7 +27,7 @@ pub(super) fn describe(file: &dyn ReadAt) -> Option<String> {
     }
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        // A letter may be cut off where the head ends.
+        // A character may be cut off at the end of the head.
         Err(error) if error.error_len().is_none() && head.len() == HEAD => {
             std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?
         }

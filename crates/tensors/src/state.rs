@@ -12,12 +12,12 @@ use serdes_device_state::{Reader, Tensor, WriteOptions, Writer};
 use super::{Announced, Error, Listing, Metadata, Source, Target, TensorInfo, TensorSink, aliases};
 use crate::storage::Storage;
 
-/// A device state as a source; other names of tensors, of which its metadata tell, follow these.
+/// A device state as a source; aliases from its metadata follow the stored tensors.
 pub(super) struct StateSource {
     path: PathBuf,
     tensors: Vec<Tensor>,
     listing: Listing,
-    /// The tensor of which each of the last ones is another name.
+    /// For each alias, the position of its tensor.
     aliases: Vec<usize>,
 }
 
@@ -73,8 +73,8 @@ impl Source for StateSource {
     }
 }
 
-/// A device state as a target: its tensors say that they come from device 0. The metadata, which
-/// stands in the header, is known when it is begun.
+/// A device state as a target: its tensors are recorded as coming from device 0. The metadata in
+/// the header are known when the state is started.
 pub(super) struct StateTarget {
     output: StateOutput,
     options: WriteOptions,

@@ -1,25 +1,25 @@
-//! The element type of an npy file: what NumPy makes of it, and which type of ours it is.
+//! The element type of an npy file: NumPy's interpretation, and the corresponding type here.
 
 use serdes::ifrt::DType;
 
 use super::literal::Literal;
 
-/// Letters of a type that a message repeats.
+/// Maximum number of a type's characters that a message repeats.
 const SHOWN: usize = 256;
 
-/// Bytes of the longest element that NumPy has.
+/// Size of NumPy's longest element in bytes.
 const LONGEST: u64 = i32::MAX as u64;
 
 /// Type of an array's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
-    /// The type, or why its elements cannot be moved.
+    /// The type, or the reason why its elements cannot be moved.
     pub(super) dtype: Result<DType, String>,
-    /// Bytes of an element; `None` for Python objects, which have no size that is told.
+    /// Size of an element in bytes; `None` for Python objects, whose size is unknown.
     pub(super) bytes: Option<u64>,
     /// True if the bytes of each number are big-endian.
     pub(super) big_endian: bool,
-    /// True if there are Python objects in it, which are a pickle.
+    /// True if it has Python objects, which are pickled.
     pub(super) is_pickled: bool,
     /// Number of elements of a sub-array in each.
     elements: u64,
@@ -34,7 +34,7 @@ impl Element {
         Self { dtype: Err(reason), bytes, big_endian: false, is_pickled: false, elements: 1 }
     }
 
-    /// Elements of several fields, or of an array each.
+    /// Creates a structured element: several fields, or a sub-array.
     fn structured(bytes: Option<u64>, is_pickled: bool) -> Self {
         let reason = if is_pickled {
             "structured elements that hold Python objects, which only Python can read"
@@ -45,14 +45,14 @@ impl Element {
     }
 }
 
-/// Returns the element type of a header's type; `None` if it is none of NumPy's, nor of those that
-/// JAX adds to them.
+/// Parses the element type of a header; `None` if it is neither one of NumPy's nor one that JAX
+/// adds.
 pub(super) fn element(descr: &Literal) -> Option<Element> {
-    // Of elements that are several each NumPy counts more than the shape says.
+    // For elements with sub-arrays NumPy counts more elements than the shape has.
     field(descr).filter(|element| element.elements == 1 || element.is_pickled)
 }
 
-/// Returns the element type of a structured type's field.
+/// Parses the element type of a structured type's field.
 fn field(descr: &Literal) -> Option<Element> {
     match descr {
         Literal::Text(text) => of_text(text),
@@ -65,7 +65,7 @@ fn field(descr: &Literal) -> Option<Element> {
     }
 }
 
-/// Returns the number of elements in a field that is an array.
+/// Returns the number of elements in a sub-array field.
 fn count(shape: &Literal) -> Option<u64> {
     let extent = |literal: &Literal| match literal {
         Literal::Int(Some(extent)) => u64::try_from(*extent).ok(),
@@ -99,7 +99,7 @@ fn of_fields(fields: &[Literal]) -> Option<Element> {
         };
         let name = match name {
             Literal::Text(name) => name,
-            // A title, and the name.
+            // A title and a name.
             Literal::Tuple(both) => match both.as_slice() {
                 [Literal::Text(_), Literal::Text(name)] => name,
                 _ => return None,
@@ -133,20 +133,21 @@ fn of_text(text: &str) -> Option<Element> {
     if let Some((_, dtype, bytes)) = coded {
         return Some(Element::of(*dtype, *bytes, big_endian));
     }
-    // Other names stand for themselves, and have no order.
+    // Other names have no byte order.
     if order.is_none()
         && let Some((_, dtype, bytes)) = NAMES.iter().find(|(name, ..)| *name == code)
     {
         return Some(Element::of(*dtype, *bytes, false));
     }
-    // NumPy has no bfloat16; arrays of ml_dtypes' are written so, and nothing else of two bytes is.
+    // NumPy has no bfloat16; arrays of ml_dtypes are written like this, and nothing else with two
+    // bytes is.
     if code == "V2" && !big_endian {
         return Some(Element::of(DType::BF16, 2, false));
     }
     of_other(text, code, order)
 }
 
-/// Types that NumPy has and that have no counterpart.
+/// Parses NumPy types that have no counterpart.
 fn of_other(text: &str, code: &str, order: Option<char>) -> Option<Element> {
     let shown: String = text.chars().take(SHOWN).collect();
     let says = |reason: &str| format!("the element type '{}' {reason}", shown.escape_default());
@@ -186,7 +187,7 @@ fn of_other(text: &str, code: &str, order: Option<char>) -> Option<Element> {
     is_unit(unit?).then(|| sized(8))
 }
 
-/// Returns true if the unit of a date, in brackets behind a number, is one of NumPy's.
+/// Returns true if the unit of a date, in brackets after a number, is one of NumPy's.
 fn is_unit(text: &str) -> bool {
     const UNITS: [&str; 14] =
         ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic"];
@@ -201,12 +202,12 @@ fn is_unit(text: &str) -> bool {
     UNITS.contains(&unit) && (number.is_empty() || plain(number).is_some())
 }
 
-/// Returns a number of digits alone.
+/// Parses a number that consists of digits only.
 fn plain(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// Types behind each other, each with how often it is there: `2i4`, `(2,3)f4`, `f4,i8`.
+/// Parses a list of types, each with an optional repeat count: `2i4`, `(2,3)f4`, `f4,i8`.
 fn of_list(text: &str) -> Option<Element> {
     let (first, mut rest) = item(text)?;
     if rest.is_none() {
@@ -222,12 +223,12 @@ fn of_list(text: &str) -> Option<Element> {
     Some(Element::structured(bytes, is_pickled))
 }
 
-/// Returns the first type of such a list, and what stands behind the comma that ends it.
+/// Parses the first type of such a list; returns it with the text after its comma.
 fn item(text: &str) -> Option<(Element, Option<&str>)> {
     let (number, rest) = match text.strip_prefix('(') {
         Some(inside) => {
             let (inside, behind) = inside.split_once(')')?;
-            // Without a comma it is no tuple.
+            // Parentheses without a comma are no tuple.
             let extents = Some(inside.split(',').map(str::trim)).filter(|_| inside.contains(','));
             let product = extents?.try_fold(1_u64, |product, extent| match extent {
                 "" => Some(product),
@@ -245,7 +246,7 @@ fn item(text: &str) -> Option<(Element, Option<&str>)> {
         Some((code, behind)) => (code.trim(), Some(behind.trim_start())),
         None => (rest, None),
     };
-    // Nothing stands twice.
+    // A list cannot be nested.
     let code = Some(code).filter(|code| !is_of_list(code))?;
     Some((repeated(&of_text(code)?, number)?, behind))
 }
@@ -257,7 +258,7 @@ fn is_of_list(text: &str) -> bool {
 
 type Named = (&'static str, DType, u64);
 
-/// Types by a letter and their bytes.
+/// Types with a letter and a size.
 const CODES: &[Named] = &[
     ("b1", DType::Pred, 1),
     ("i1", DType::S8, 1),
@@ -268,7 +269,7 @@ const CODES: &[Named] = &[
     ("u2", DType::U16, 2),
     ("u4", DType::U32, 4),
     ("u8", DType::U64, 8),
-    // ml_dtypes writes it so for float8_e5m2 alone.
+    // ml_dtypes writes only float8_e5m2 like this.
     ("f1", DType::F8E5M2, 1),
     ("f2", DType::F16, 2),
     ("f4", DType::F32, 4),
@@ -277,7 +278,7 @@ const CODES: &[Named] = &[
     ("c16", DType::C128, 16),
 ];
 
-/// Types by a letter alone, as they are where NumPy runs on 64 bits.
+/// Types with a letter only, as on 64-bit platforms.
 const LETTERS: &[Named] = &[
     ("?", DType::Pred, 1),
     ("b", DType::S8, 1),
@@ -301,7 +302,7 @@ const LETTERS: &[Named] = &[
     ("D", DType::C128, 16),
 ];
 
-/// Types by their names: those of NumPy, and those that ml_dtypes adds to them.
+/// Types by name: NumPy's, and those of ml_dtypes.
 const NAMES: &[Named] = &[
     ("bool", DType::Pred, 1),
     ("bool_", DType::Pred, 1),

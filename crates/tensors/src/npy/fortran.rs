@@ -1,4 +1,4 @@
-//! Elements whose first index runs fastest, given out in row-major order.
+//! Converts column-major elements to row-major order.
 
 use std::io::{self, Read};
 
@@ -7,12 +7,13 @@ use serdes_files::ReadAt;
 /// Bytes of rows that are gathered at a time.
 const BAND_BYTES: u64 = 16 << 20;
 
-/// Reads column-major elements of `source` and gives them out row-major, a band of rows at a time.
+/// Reader that converts column-major elements of `source` to row-major ones, a band of rows at a
+/// time.
 pub(super) struct RowMajor<S> {
     source: S,
     offset: u64,
     element: u64,
-    /// Extent of the first dimension: elements that lie together in the file.
+    /// Extent of the first dimension: contiguous elements in the file.
     rows: u64,
     /// Extents of the other dimensions.
     rest: Vec<u64>,
@@ -22,7 +23,7 @@ pub(super) struct RowMajor<S> {
 }
 
 impl<S: ReadAt> RowMajor<S> {
-    /// `None` if one row is too long to be gathered in bounded memory.
+    /// Creates a reader; `None` if one row is too long for bounded memory.
     pub(super) fn new(source: S, offset: u64, element: u64, dims: &[i64]) -> Option<Self> {
         let (first, rest) = dims.split_first()?;
         let rest: Vec<u64> = rest.iter().map(|extent| *extent as u64).collect();
@@ -52,7 +53,7 @@ impl<S: ReadAt> RowMajor<S> {
         for number in 0..columns {
             let place = self.offset + (number * self.rows + self.next_row) * self.element;
             self.source.read_exact_at(&mut column, place)?;
-            // The same column's number when the last index runs fastest.
+            // Index of the same column in row-major order.
             let target = index.iter().zip(&self.rest).fold(0, |n, (i, extent)| n * extent + i);
             let begin = target as usize * element;
             for (from, row) in

@@ -1,4 +1,4 @@
-//! The header of an npy file: a literal of Python's, of which NumPy takes more than it writes.
+//! The header of an npy file: a Python literal, of which NumPy accepts more than it writes.
 
 use std::path::Path;
 
@@ -13,36 +13,37 @@ use super::{
 };
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
-/// Letters of the longest header that NumPy reads without being told to; plain arrays need a hundred.
+/// Maximum length of a header in characters that NumPy reads by default; plain arrays need about a
+/// hundred.
 const MOST_LETTERS: usize = 10_000;
-/// Limit on the header in bytes: that number of letters in any encoding.
+/// Limit on the header in bytes: this number of characters in any encoding.
 const MAXIMUM_BYTES: u64 = 4 * MOST_LETTERS as u64;
-/// The most dimensions that NumPy has.
+/// NumPy's maximum number of dimensions.
 const MOST_DIMENSIONS: usize = 64;
-/// Bytes of a header that cannot be read which a message repeats.
+/// Maximum number of bytes of an unreadable header that a message repeats.
 const SHOWN_BYTES: usize = 256;
 
 /// Header of an npy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct NpyHeader {
-    /// The type, or why its elements cannot be moved.
+    /// The type, or the reason why its elements cannot be moved.
     pub(in super::super) dtype: Result<DType, String>,
     pub(in super::super) shape: Shape,
-    /// Bytes of an element; `None` where the file does not say, as for Python objects and
-    /// structured elements.
+    /// Size of an element in bytes; `None` if the file does not define it, as for Python objects
+    /// and structured elements.
     pub(in super::super) item_bytes: Option<u64>,
     /// True if the bytes of each number are big-endian.
     pub(in super::super) big_endian: bool,
     /// True if the first index varies fastest.
     pub(in super::super) fortran_order: bool,
-    /// True if the elements hold Python objects: then a pickle stands in their place.
+    /// True if the elements are Python objects, which are stored as a pickle.
     pub(in super::super) is_pickled: bool,
     /// Offset of the elements, in bytes.
     pub(in super::super) data_offset: u64,
 }
 
 impl NpyHeader {
-    /// Reads the head of a file; `path` is for messages.
+    /// Reads the header of a file; `path` is for messages.
     pub(in super::super) fn read(file: &dyn ReadAt, path: &Path) -> Result<Self, Error> {
         let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
         let io = |error: std::io::Error| match error.kind() {
@@ -82,7 +83,7 @@ impl NpyHeader {
         let text = match (version, std::str::from_utf8(&bytes)) {
             (3, Ok(text)) => text.to_owned(),
             (3, Err(_)) => return Err(corrupt("a header that is no UTF-8".to_owned(), "UTF-8")),
-            // Each byte is a letter.
+            // Each byte is a character (Latin-1).
             _ => bytes.iter().copied().map(char::from).collect(),
         };
         let letters = text.chars().count();
@@ -98,7 +99,7 @@ impl NpyHeader {
         })
     }
 
-    /// Checks that a file has as many bytes as its elements take, where that is known.
+    /// Checks that the file's size matches its elements, if their size is known.
     pub(super) fn compare_size(&self, file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
         let elements = self.shape.element_count().ok().and_then(|count| u64::try_from(count).ok());
         let bytes = elements.zip(self.item_bytes).and_then(|(count, item)| count.checked_mul(item));
@@ -121,7 +122,7 @@ fn parse(text: &str, version: u8, data_offset: u64) -> Option<NpyHeader> {
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     for (key, value) in entries {
         let Literal::Text(key) = key else { return None };
-        // Of a key that comes twice Python takes the last.
+        // For a repeated key Python uses the last value.
         *match key.as_str() {
             "descr" => &mut descr,
             "fortran_order" => &mut fortran_order,
@@ -147,18 +148,17 @@ fn parse(text: &str, version: u8, data_offset: u64) -> Option<NpyHeader> {
     })
 }
 
-/// Returns true if an array of these extents has addresses for its elements. NumPy passes over
-/// zeros there.
+/// Returns true if an array of these extents is addressable. Like NumPy, ignores extents of zero.
 fn is_addressable(extents: &[i64], item_bytes: Option<u64>) -> bool {
     let Some(item) = item_bytes.and_then(|bytes| i64::try_from(bytes).ok()) else { return true };
     let mut extents = extents.iter().filter(|extent| **extent != 0);
     item == 0 || extents.try_fold(item, |bytes, extent| bytes.checked_mul(*extent)).is_some()
 }
 
-/// Returns the extents in a tuple of whole numbers.
+/// Parses the extents in a tuple of integers.
 fn extents(shape: &Literal) -> Option<Vec<i64>> {
     let Literal::Tuple(extents) = shape else { return None };
-    // Work on an array goes through its dimensions for every few elements.
+    // Work on an array iterates over its dimensions for every few elements.
     if extents.len() > MOST_DIMENSIONS {
         return None;
     }

@@ -1,10 +1,10 @@
-//! Literals of Python, as far as the header of an npy file can have them.
+//! Parser of Python literals, as far as npy headers can have them.
 //!
-//! NumPy evaluates a header with `ast.literal_eval`, so that it takes more than it writes: numbers to
-//! other bases, strings that stand one behind the other, comments, parentheses. This file must never
-//! know what a header means.
+//! NumPy evaluates a header with `ast.literal_eval`, so that it accepts more than it writes:
+//! numbers of other bases, adjacent strings, comments, parentheses. Does not depend on the meaning
+//! of a header.
 
-/// Brackets inside one another; NumPy's own types have three.
+/// Maximum nesting of brackets; NumPy's own types have three levels.
 const DEEPEST: usize = 64;
 
 /// A value that a header can have.
@@ -12,11 +12,11 @@ const DEEPEST: usize = 64;
 pub(super) enum Literal {
     /// `True` or `False`.
     Bool(bool),
-    /// A whole number; `None` if it is none of 64 bits.
+    /// An integer; `None` if it exceeds 64 bits.
     Int(Option<i64>),
     /// A string of characters.
     Text(String),
-    /// `(…)` with a comma in it, or nothing.
+    /// `(…)`, empty or with a comma.
     Tuple(Vec<Literal>),
     /// `[…]`.
     List(Vec<Literal>),
@@ -26,9 +26,9 @@ pub(super) enum Literal {
     Other,
 }
 
-/// Returns the literal that a text is, as `ast.literal_eval` takes it, but for numbers that are not
-/// whole and for sets, which no header has. `python2` also takes numbers of Python 2, which have an
-/// `L` behind them, as NumPy does in the old versions of the format.
+/// Parses a literal like `ast.literal_eval`, except for non-integer numbers and sets, which headers
+/// do not have. With `python2` it also accepts Python 2 integers with the suffix `L`, as NumPy does
+/// in old versions of the format.
 pub(super) fn parse(text: &str, python2: bool) -> Option<Literal> {
     if text.contains('\0') {
         return None;
@@ -43,13 +43,13 @@ pub(super) fn parse(text: &str, python2: bool) -> Option<Literal> {
 
 struct Parser<'t> {
     rest: &'t str,
-    /// Brackets that are open: a line ends inside of none.
+    /// Number of open brackets: outside of brackets, a line end terminates the value.
     depth: usize,
     python2: bool,
 }
 
 impl<'t> Parser<'t> {
-    /// Skips blanks and comments, and inside of brackets ends of lines.
+    /// Skips blanks and comments, and line ends inside of brackets.
     fn skip(&mut self) {
         loop {
             let blanks: &[char] = match self.depth {
@@ -67,7 +67,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Skips lines before or behind the value in which nothing stands.
+    /// Skips empty lines before or after the value.
     fn blank_lines(&mut self) {
         let depth = std::mem::replace(&mut self.depth, 1);
         self.skip();
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Contents between an opening bracket, which was read, and the closing one.
+    /// Parses the contents between an opening bracket, which was consumed, and the closing one.
     fn inside(&mut self, read: impl FnOnce(&mut Self) -> Option<Literal>) -> Option<Literal> {
         self.rest = self.rest.get(1..)?;
         self.depth += 1;
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
         value
     }
 
-    /// Values up to the closing bracket, and whether a comma stands behind one.
+    /// Parses values up to the closing bracket; also returns true if a comma follows a value.
     fn items(&mut self, end: char) -> Option<(Vec<Literal>, bool)> {
         let (mut items, mut comma) = (Vec::new(), false);
         while !self.accept(end) {
@@ -128,7 +128,7 @@ impl<'t> Parser<'t> {
         self.rest.starts_with(end)
     }
 
-    /// Returns a tuple, or a value in parentheses.
+    /// Parses a tuple, or a value in parentheses.
     fn tuple(&mut self) -> Option<Literal> {
         let (mut items, comma) = self.items(')')?;
         match items.len() {
@@ -152,7 +152,7 @@ impl<'t> Parser<'t> {
         Some(Literal::Dict(entries))
     }
 
-    /// `True`, `False`, `None`, or a string with letters before it.
+    /// Parses `True`, `False`, `None`, or a string with a prefix.
     fn word(&mut self) -> Option<Literal> {
         let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
         let end = self.rest.find(|c| !is_of_word(c)).unwrap_or(self.rest.len());
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Strings one behind the other, which are one.
+    /// Parses adjacent strings, which are joined.
     fn strings(&mut self) -> Option<Literal> {
         let mut text = String::new();
         let mut are_bytes = None;
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
         Some(if are_bytes == Some(true) { Literal::Other } else { Literal::Text(text) })
     }
 
-    /// Returns one string, and whether it is one of bytes.
+    /// Parses one string; also returns true if it is a bytes literal.
     fn string(&mut self) -> Option<(String, bool)> {
         let at = self.rest.find(['\'', '"'])?;
         let (prefix, rest) = self.rest.split_at(at);
@@ -205,7 +205,7 @@ impl<'t> Parser<'t> {
             match c {
                 '\n' | '\r' if quote.len() == 1 => return None,
                 '\\' if is_raw => {
-                    // It keeps a quote behind it from ending the string.
+                    // A backslash keeps the next quote from ending the string.
                     let next = rest.chars().next()?;
                     text.extend([c, next]);
                     rest = rest.get(next.len_utf8()..)?;
@@ -219,7 +219,7 @@ impl<'t> Parser<'t> {
         Some((text, is_bytes))
     }
 
-    /// Returns a whole number, with its sign.
+    /// Parses an integer with its sign.
     fn number(&mut self) -> Option<Literal> {
         let is_negative = self.rest.starts_with('-');
         if self.rest.starts_with(['+', '-']) {
@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
         Some(Literal::Int(number))
     }
 
-    /// Skips an `L` that stands apart from its number.
+    /// Skips an `L` that is separated from its number.
     fn accept_long(&mut self) {
         self.skip();
         let rest = self.rest.strip_prefix('L');
@@ -252,8 +252,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Flags of a string prefix: true if the string is raw, and true if it is one of bytes; `None` if
-/// there is no such prefix.
+/// Parses a string prefix: returns true if the string is raw, and true if it is a bytes literal;
+/// `None` if it is no prefix.
 fn string_prefix(letters: &str) -> Option<(bool, bool)> {
     match letters.to_ascii_lowercase().as_str() {
         "" | "u" => Some((false, false)),
@@ -264,14 +264,14 @@ fn string_prefix(letters: &str) -> Option<(bool, bool)> {
     }
 }
 
-/// Adds what stands behind a backslash; the rest of the text.
+/// Appends the character of an escape sequence; returns the rest of the text.
 fn escape<'t>(rest: &'t str, text: &mut String) -> Option<&'t str> {
     let c = rest.chars().next()?;
     let behind = rest.get(c.len_utf8()..)?;
     let mut coded = |digits: usize, behind: &'t str| {
         let (code, behind) = behind.split_at_checked(digits)?;
         let code = Some(code).filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-        // Halves of pairs are characters of Python's, and in no name of a type.
+        // Python accepts lone surrogates, but no name of a type has them.
         let code = u32::from_str_radix(code, 16).ok().filter(|code| *code <= 0x10_ffff)?;
         text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
         Some(behind)
@@ -286,7 +286,7 @@ fn escape<'t>(rest: &'t str, text: &mut String) -> Option<&'t str> {
             text.push(char::from_u32(u32::from_str_radix(octal, 8).ok()?)?);
             return Some(behind);
         }
-        // A character by its name: none that a type has.
+        // A character by its name, which no type has.
         'N' => {
             let (_, behind) = behind.strip_prefix('{')?.split_once('}')?;
             text.push(char::REPLACEMENT_CHARACTER);
@@ -306,7 +306,7 @@ fn escape<'t>(rest: &'t str, text: &mut String) -> Option<&'t str> {
     Some(behind)
 }
 
-/// Returns the digits of a whole number as Python writes it, without underscores, and their base.
+/// Returns the digits of a Python integer without underscores, and their base.
 fn digits_of(word: &str) -> Option<(String, u32)> {
     let (digits, base) = match word.get(..2).map(str::to_ascii_lowercase).as_deref() {
         Some("0x") => (word.get(2..)?, 16),
@@ -314,12 +314,12 @@ fn digits_of(word: &str) -> Option<(String, u32)> {
         Some("0b") => (word.get(2..)?, 2),
         _ => (word, 10),
     };
-    // One underscore may stand between digits, and behind the letter of the base.
+    // One underscore is permitted between digits, and after the base prefix.
     let digits = if base == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
     let is_grouped = digits.split('_').all(|group| !group.is_empty());
     let digits = digits.replace('_', "");
     let are_digits = !digits.is_empty() && digits.chars().all(|c| c.is_digit(base));
-    // Numbers of Python 2 to the base eight began with a zero.
+    // Octal numbers of Python 2 begin with a zero.
     let is_octal = base == 10 && digits.starts_with('0') && digits.bytes().any(|byte| byte != b'0');
     (is_grouped && are_digits && !is_octal).then_some((digits, base))
 }

@@ -1,4 +1,4 @@
-//! NumPy's npy: a dictionary in Python's notation, then the elements.
+//! NumPy's npy: a dictionary as a Python literal, followed by the elements.
 
 mod descr;
 mod fortran;

@@ -1,4 +1,4 @@
-//! Reading arrays of NumPy.
+//! Reads NumPy arrays.
 
 use std::{
     io::Read,
@@ -15,7 +15,7 @@ use super::{
     fortran::RowMajor,
 };
 
-/// An npy file: one tensor, called like the file.
+/// An npy file: one tensor with the name of the file.
 pub(in super::super) struct NpySource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
@@ -24,7 +24,7 @@ pub(in super::super) struct NpySource {
 }
 
 impl NpySource {
-    /// The tensor is called like the file.
+    /// Opens a file; the tensor gets the file's name.
     pub(in super::super) fn named(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::new(file, path, &name)
@@ -62,14 +62,14 @@ impl NpySource {
     }
 }
 
-/// Bytes behind the elements of an array, which NumPy never comes to: of another array that was
-/// saved into the same file, or of none.
+/// Returns the refusal for bytes after the elements of an array, which NumPy ignores: a second
+/// array saved to the same file, or other data.
 pub(in super::super) fn bytes_behind(name: &str, count: u64) -> Option<Refused> {
     let reason = || format!("has {count} bytes behind its elements, which numpy.load passes over");
     (count > 0).then(|| Refused::new(name, reason()))
 }
 
-/// Returns the elements behind a header as a device state holds them.
+/// Returns a reader of the elements after a header, in the layout of a device state.
 pub(in super::super) fn elements<'a, S: ReadAt + 'a>(
     source: S,
     header: &NpyHeader,

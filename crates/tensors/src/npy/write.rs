@@ -1,4 +1,4 @@
-//! Writing arrays as NumPy does.
+//! Writes arrays in NumPy's format.
 
 use std::{io::Read, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{
     KIND,
 };
 
-/// A place for an npy file.
+/// The target of an npy file.
 pub(in super::super) struct NpyTarget(Output);
 
 impl NpyTarget {
@@ -18,13 +18,13 @@ impl NpyTarget {
     }
 }
 
-/// An npy file in the making; it takes one tensor.
+/// An npy file that is being written; it holds one tensor.
 struct NpySink {
     out: Output,
     tensors: Announced,
 }
 
-/// Returns the head of an npy file, byte for byte as NumPy writes it.
+/// Encodes the header of an npy file, byte for byte like NumPy.
 pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Error> {
     let descr = match info.dtype {
         DType::Pred => "|b1",
@@ -58,7 +58,7 @@ pub(in super::super) fn encode_header(info: &TensorInfo) -> Result<Vec<u8>, Erro
         dims => format!("({})", dims.join(", ")),
     };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-    // NumPy leaves room for the first extent to grow.
+    // NumPy pads the header so that the first extent can grow.
     if let Some(first) = dims.first() {
         text.push_str(&" ".repeat(21_usize.saturating_sub(first.len())));
     }

@@ -1,4 +1,4 @@
-//! The functions of the format: an archive as a source, and as a target.
+//! Entry points of the format: opens and creates archives.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ use super::{
     write::NpzTarget,
 };
 
-/// Opens the arrays of an archive.
+/// Opens an archive of arrays.
 pub(in super::super) fn open(
     source: Arc<dyn ReadAt>,
     path: &Path,
@@ -18,7 +18,7 @@ pub(in super::super) fn open(
     Ok(Box::new(NpzSource::new(source, path)?))
 }
 
-/// Begins an archive of arrays.
+/// Creates an archive of arrays.
 pub(in super::super) fn create(
     path: &Path,
     durability: Durability,

@@ -1,4 +1,4 @@
-//! Reading archives of arrays.
+//! Reads archives of arrays.
 
 use std::{
     collections::HashSet,
@@ -21,10 +21,10 @@ use super::{
     KIND,
 };
 
-/// Bytes of an entry in which its npy header must end if the entry is compressed.
+/// Number of bytes in which the npy header of a compressed entry must end.
 const HEAD_BYTES: u64 = 64 << 10;
-/// Largest compressed entry, in bytes, whose elements are brought into C order and little endian in
-/// memory.
+/// Maximum size in bytes of a compressed entry whose elements are reordered (to C order and little
+/// endian) in memory.
 const MAX_BYTES_REORDERED_IN_MEMORY: u64 = 16 << 20;
 
 /// An npz file.
@@ -33,7 +33,7 @@ pub(in super::super) struct NpzSource {
     path: PathBuf,
     listing: Listing,
     entries: Vec<Entry>,
-    /// Every file of the archive that is stored or deflated, arrays or not.
+    /// Files of the archive that are stored or deflated, arrays or not.
     members: Vec<(String, Content)>,
 }
 
@@ -148,7 +148,7 @@ impl Source for NpzSource {
         let is_transposed = entry.header.fortran_order && info.shape.rank() > 1;
         let end = entry.header.data_offset.saturating_add(info.bytes);
         if content.bytes > end && !is_transposed && !entry.header.big_endian {
-            // Read twice: once for the checksum, which is of what stands behind as well.
+            // Read twice: first for the checksum, which also covers trailing bytes.
             io::copy(&mut checked, &mut io::sink()).map_err(io)?;
             let mut elements = content.raw(&self.file).take(end);
             io::copy(&mut elements.by_ref().take(entry.header.data_offset), &mut io::sink())
@@ -161,7 +161,7 @@ impl Source for NpzSource {
             return Ok(Box::new(checked));
         }
         if !content.compressed {
-            // Read twice: once for the checksum, once in the order of the elements.
+            // Read twice: for the checksum, and in element order.
             io::copy(&mut checked, &mut io::sink()).map_err(io)?;
             return elements(
                 Window { file: &self.file, begin: content.begin },
@@ -180,7 +180,7 @@ impl Source for NpzSource {
     }
 }
 
-/// A stored entry as a file of its own.
+/// A stored entry as a source.
 struct Window<'a> {
     file: &'a dyn ReadAt,
     begin: u64,

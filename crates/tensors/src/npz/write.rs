@@ -1,4 +1,4 @@
-//! Writing archives of arrays.
+//! Writes archives of arrays.
 
 use std::{
     fs::File,
@@ -22,10 +22,10 @@ use super::{
     KIND,
 };
 
-/// Bytes that the name of an entry may have.
+/// Maximum length of an entry's name in bytes.
 const LONGEST_NAME: usize = u16::MAX as usize;
 
-/// A place for an npz file.
+/// The target of an npz file.
 pub(in super::super) struct NpzTarget {
     path: PathBuf,
     replacement: Replacement,
@@ -38,7 +38,7 @@ impl NpzTarget {
     }
 }
 
-/// An npz file in the making; its arrays are stored without compression, as `numpy.savez` does.
+/// An npz file that is being written; its arrays are not compressed, like those of `numpy.savez`.
 struct NpzSink {
     path: PathBuf,
     replacement: Replacement,
@@ -47,7 +47,7 @@ struct NpzSink {
     tensors: Announced,
 }
 
-/// Writer of the entries. Dropped before its end, the archive is discarded.
+/// Writer of the entries. If it is dropped before the end, the archive is discarded.
 struct Archive {
     writer: Option<ZipWriter<Quiet<BufWriter<File>>>>,
     given_up: Arc<AtomicBool>,
@@ -60,12 +60,12 @@ impl Archive {
         Self { writer: Some(ZipWriter::new(out)), given_up }
     }
 
-    /// Returns the open writer, until the end.
+    /// Returns the open writer; an error after the end.
     fn writer(&mut self) -> io::Result<&mut ZipWriter<Quiet<BufWriter<File>>>> {
         self.writer.as_mut().ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Writes the end.
+    /// Writes the end of the archive.
     fn finish(mut self) -> io::Result<()> {
         match self.writer.take() {
             Some(writer) => writer.finish()?.flush(),
@@ -81,13 +81,13 @@ impl Drop for Archive {
 }
 
 /// A writer that drops bytes once the archive is discarded. The archive's own drop tries to
-/// complete it, and where that fails, as on a full disk, prints to standard error, which a library
-/// must not do; so bytes of a discarded archive are accepted and dropped.
+/// complete it, and prints failures, such as a full disk, to standard error, which a library must
+/// not do.
 struct Quiet<W> {
     inner: W,
     given_up: Arc<AtomicBool>,
-    /// Position of the next byte, and of the end of the last one; tracked because there may be no
-    /// file to ask any more.
+    /// Position of the next byte, and of the end of the last one; tracked because the file may be
+    /// closed.
     position: u64,
     end: u64,
 }
@@ -97,7 +97,7 @@ impl<W> Quiet<W> {
         Self { inner, given_up: Arc::clone(given_up), position: 0, end: 0 }
     }
 
-    /// Does `work` unless it is in vain, which it is once it failed; then answers `otherwise`.
+    /// Performs `work` unless an earlier attempt failed; then returns `otherwise`.
     fn attempt<T>(
         &mut self,
         otherwise: T,
@@ -136,8 +136,7 @@ impl<W: Seek> Seek for Quiet<W> {
         };
         let place = place.ok_or(io::ErrorKind::InvalidInput)?;
         if self.given_up.load(Ordering::Relaxed) {
-            // Wherever it was when it failed, the archive takes its last entry to end behind where
-            // it began.
+            // After a failure, the archive assumes that its last entry ends after its beginning.
             self.position = self.end;
             return Ok(place.max(self.end));
         }
@@ -146,10 +145,10 @@ impl<W: Seek> Seek for Quiet<W> {
     }
 }
 
-/// Reason why no entry of an archive may have this name: a reader that trusts names would write it
-/// outside of its folder.
+/// Returns the reason if no entry of an archive may have this name: a reader that trusts names
+/// would write it outside of its folder.
 fn objection(name: &str) -> Option<&'static str> {
-    // `C:x` is a file on a drive; `w:0` is what TensorFlow calls the first output of `w`.
+    // `C:x` is a file on a drive; `w:0` is TensorFlow's name for the first output of `w`.
     let has_drive = name.split_once(':').is_some_and(|(drive, rest)| {
         drive.len() == 1
             && drive.starts_with(|letter: char| letter.is_ascii_alphabetic())

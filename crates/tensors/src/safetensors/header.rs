@@ -9,20 +9,20 @@ use serde::de::{
 
 use super::super::Metadata;
 
-/// The key under which the file keeps words about itself.
+/// Key of the file's metadata.
 const METADATA: &str = "__metadata__";
 
-/// A tensor as the header describes it.
+/// A tensor in the header.
 pub(super) struct Entry {
     pub(super) dtype: String,
     pub(super) shape: Vec<u64>,
-    /// First byte and end, from the end of the header.
+    /// Begin and end of the data, relative to the end of the header.
     pub(super) data_offsets: (u64, u64),
 }
 
-/// Accepts the same as the reference implementation, which derives it: the keys in any order,
-/// others beside them, or a list of the three values. By hand, because the only derive of serde in
-/// a build of the default features would have the macros of serde built for it.
+/// Accepts the same as the reference implementation, which derives it: the keys in any order, other
+/// keys beside them, or a list of the three values. Implemented by hand, because a derive would be
+/// the only one in a default build and would require building serde's macros.
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Description;
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// Reads the value of a key that must not come twice.
+/// Reads the value of a key that must not be repeated.
 fn read_once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     value: &mut Option<T>,
     key: &'static str,
@@ -76,18 +76,18 @@ fn read_once<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// The header, in its own order.
+/// The header, in the order of the text.
 #[derive(Default)]
 pub(super) struct Header {
     pub(super) metadata: Metadata,
     pub(super) tensors: Vec<(String, Entry)>,
-    /// Entries whose name comes again; the last entry counts, as in the map of the reference
-    /// implementation.
+    /// Entries that a later entry of the same name replaces, as in the reference implementation's
+    /// map.
     pub(super) replaced: Vec<(String, Entry)>,
 }
 
-/// Entries by their keys, in the order of the first of each key; of a key that comes again the last
-/// value counts.
+/// Entries by key, in the order of each key's first occurrence; the last value of a repeated key
+/// counts.
 struct Latest<V> {
     entries: Vec<(String, V)>,
     places: HashMap<String, usize>,
@@ -98,7 +98,7 @@ impl<V> Latest<V> {
         Self { entries: Vec::new(), places: HashMap::new() }
     }
 
-    /// Adds an entry, and gives the value that it replaces.
+    /// Adds an entry; returns the value that it replaces.
     fn insert(&mut self, key: &str, value: V) -> Option<V> {
         let known = self.places.get(key).and_then(|place| self.entries.get_mut(*place));
         if let Some((_, known)) = known {
@@ -110,7 +110,7 @@ impl<V> Latest<V> {
     }
 }
 
-/// The words of a file about itself.
+/// Metadata of a file.
 struct Words(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Words {
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Header {
     }
 }
 
-/// A tensor to be described.
+/// A tensor for the header.
 pub(super) struct Description<'a> {
     pub(super) name: &'a str,
     pub(super) dtype: &'static str,
@@ -180,8 +180,8 @@ pub(super) struct Description<'a> {
     pub(super) bytes: u64,
 }
 
-/// Returns the header and the length before it, byte for byte as the reference implementation
-/// writes it for tensors in this order; `None` if an offset does not fit.
+/// Encodes the header and its length, byte for byte like the reference implementation for tensors
+/// in this order; `None` if an offset does not fit.
 pub(super) fn encode(metadata: &Metadata, tensors: &[Description<'_>]) -> Option<Vec<u8>> {
     use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Safetensors: eight bytes of length, a header in JSON, the data without gaps.
+//! Safetensors: eight bytes of length, a JSON header, and the data without gaps.
 
 mod header;
 mod read;
@@ -12,11 +12,12 @@ pub(super) use write::{SafetensorsPlan, SafetensorsTarget, accept, put_tensor};
 use serdes::ifrt::DType;
 
 const KIND: &str = "safetensors";
-/// The reference implementation reads no longer header, and so writes none.
+/// Maximum header length in bytes of the reference implementation, which also applies to written
+/// files.
 pub const LONGEST_HEADER: u64 = 100_000_000;
 
-/// Names in the file and their types, in the order by which the reference implementation sorts
-/// data: last first.
+/// Names of the types in files, in the order in which the reference implementation sorts data: last
+/// first.
 const TYPES: &[(&str, DType)] = &[
     ("BOOL", DType::Pred),
     ("F4", DType::F4E2M1FN),
@@ -46,7 +47,7 @@ fn from_name(name: &str) -> Option<DType> {
     TYPES.iter().find(|(known, _)| *known == name).map(|(_, dtype)| *dtype)
 }
 
-/// Returns the name of a type and its place in the order of data.
+/// Returns the name of a type and its position in the order of data.
 fn to_name(dtype: DType) -> Option<(&'static str, usize)> {
     let place = TYPES.iter().position(|(_, known)| *known == dtype)?;
     TYPES.get(place).map(|(name, _)| (*name, place))

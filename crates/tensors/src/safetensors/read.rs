@@ -1,4 +1,4 @@
-//! Reading safetensors files.
+//! Reads safetensors files.
 
 use std::{
     io::Read,
@@ -26,7 +26,7 @@ pub(in super::super) struct SafetensorsSource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,
     listing: Listing,
-    /// First byte and end of each tensor in the file.
+    /// Begin and end of each tensor in the file.
     places: Vec<(u64, u64)>,
     announced: Announced,
 }
@@ -49,7 +49,7 @@ impl SafetensorsSource {
             places: Vec::with_capacity(entries.len()),
             announced: Announced::default(),
         };
-        // The type of an entry is read before another one replaces it.
+        // Check an entry's type even if another entry replaces it.
         let is_unknown = |(_, entry): &&(String, Entry)| from_name(&entry.dtype).is_none();
         for (name, entry) in header.replaced.iter().filter(is_unknown) {
             source.listing.refused.push(Refused::new(name, unknown_type(entry)));
@@ -69,7 +69,7 @@ impl SafetensorsSource {
         Ok(source)
     }
 
-    /// Adds a tensor, or what cannot be read of it; the data of all begins at `data`.
+    /// Adds a tensor or a refusal; the data of all tensors begin at `data`.
     fn add(&mut self, name: String, entry: &Entry, data: u64) -> Result<(), Error> {
         let (begin, end) = entry.data_offsets;
         let Some(dtype) = from_name(&entry.dtype) else {
@@ -96,15 +96,15 @@ fn unknown_type(entry: &Entry) -> String {
     format!("the element type {} is none that the format has", cut(&entry.dtype))
 }
 
-/// Returns the shape of these extents; `None` if they multiply to more than 64 bits hold on the
-/// way, which the reference implementation refuses also before a zero.
+/// Creates the shape of these extents; `None` if a partial product exceeds 64 bits, which the
+/// reference implementation refuses even before a zero.
 fn shape_of(extents: &[u64]) -> Option<Shape> {
     extents.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))?;
     let dims: Option<Vec<i64>> = extents.iter().map(|extent| i64::try_from(*extent).ok()).collect();
     Shape::new(dims?).ok()
 }
 
-/// Errors of a header that the reference implementation takes, and the format forbids.
+/// Returns errors of a header that the reference implementation accepts and the format forbids.
 fn passed_over(spaces: usize, replaced: &[(String, Entry)]) -> Vec<Refused> {
     let before =
         || format!("the header has {spaces} spaces before its object, which the format forbids");
@@ -113,7 +113,7 @@ fn passed_over(spaces: usize, replaced: &[(String, Entry)]) -> Vec<Refused> {
     spaces.into_iter().chain(replaced.iter().map(|(name, _)| Refused::new(name, twice))).collect()
 }
 
-/// Compares the bytes of data in a file with those that its tensors take.
+/// Compares the length of the data in a file with its tensors.
 fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
     let how = match (found.checked_sub(expected), expected.checked_sub(found)) {
         (Some(0), _) => return Ok(()),
@@ -126,8 +126,8 @@ fn compare_length(path: &Path, found: u64, expected: u64) -> Result<(), Error> {
     Err(Error::corrupt(path, KIND, found, format!("{expected} bytes")))
 }
 
-/// Returns the header of a file of `size` bytes, where the data behind it begins, and the number of
-/// spaces before the header's object.
+/// Reads the header of a file of `size` bytes; also returns the offset of the data, and the number
+/// of spaces before the header's object.
 fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64, usize), Error> {
     let corrupt = |found: String, expected: &str| Error::corrupt(path, KIND, found, expected);
     let io = |error| Error::io("read", path, error);
@@ -157,7 +157,7 @@ fn read_header(file: &dyn ReadAt, path: &Path, size: u64) -> Result<(Header, u64
         ));
     }
     let text = read_arriving(file, 8, length).map_err(io)?;
-    // The format wants an object at once; the reference implementation takes any JSON.
+    // The format requires an object at the start; the reference implementation accepts any JSON.
     let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t' | b'\n' | b'\r');
     let spaces = text.iter().take_while(is_space).count();
     if text.get(spaces) != Some(&b'{') {

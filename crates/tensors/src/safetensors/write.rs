@@ -1,4 +1,4 @@
-//! Writing safetensors files.
+//! Writes safetensors files.
 
 use std::{io::Read, path::Path, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{
     to_name,
 };
 
-/// A place for a safetensors file.
+/// The target of a safetensors file.
 pub(in super::super) struct SafetensorsTarget(Output);
 
 impl SafetensorsTarget {
@@ -21,30 +21,30 @@ impl SafetensorsTarget {
     }
 }
 
-/// A safetensors file in the making.
+/// A safetensors file that is being written.
 struct SafetensorsSink {
     out: Output,
     tensors: Announced,
 }
 
-/// A tensor that the form can hold.
+/// A tensor that the format can hold.
 struct Accepted<'a> {
-    /// Position in the order of announcement.
+    /// Position in the announced list.
     position: usize,
     info: &'a TensorInfo,
-    /// Its element type, as the form calls it.
+    /// The format's name of the element type.
     dtype: &'static str,
-    /// Rank of its element type in the order of the reference implementation.
+    /// Rank of the element type in the order of the reference implementation.
     rank: usize,
 }
 
-/// Keeps the given order if it leaves every tensor aligned to its elements; else takes the one in
-/// which the reference implementation writes.
+/// Keeps the given order if it aligns every tensor to its elements; otherwise uses the order of the
+/// reference implementation.
 fn order(tensors: &mut [Accepted<'_>]) {
     let mut offset = 0_u64;
     let aligned = tensors.iter().all(|Accepted { info, .. }| {
         let element = element_bytes(info.dtype).unwrap_or(1);
-        // The parts of a complex number are what a machine loads.
+        // Machines load the parts of a complex number.
         let element = if info.dtype == serdes::ifrt::DType::C64 { 4 } else { element };
         let here = offset;
         offset = offset.wrapping_add(file_bytes(info));
@@ -66,15 +66,15 @@ fn file_bytes(info: &TensorInfo) -> u64 {
 pub(in super::super) struct SafetensorsPlan {
     /// The header and its length.
     pub(in super::super) header: Vec<u8>,
-    /// The order in which their bytes follow: positions in the list.
+    /// Order of the data: positions in the list.
     pub(in super::super) order: Vec<usize>,
 }
 
 impl SafetensorsPlan {
-    /// Creates a plan for the file at a path, which is for messages.
+    /// Creates a plan for a file; the path is for messages.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the form cannot hold one of the tensors.
+    /// [`Error::Refused`] if the format cannot hold one of the tensors.
     pub(in super::super) fn new(
         tensors: &[TensorInfo],
         metadata: &Metadata,

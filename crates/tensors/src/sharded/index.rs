@@ -16,15 +16,15 @@ use super::{
     KIND,
 };
 
-/// The ending of the files that an index names, as it stands in the name of the index.
+/// Extensions of the files that an index names, as they appear in the index's name.
 const SHARDS: [&str; 3] = ["safetensors", "bin", "pt"];
 
-/// Bytes of the longest index: there are models of some hundred thousand tensors.
+/// Maximum size of an index in bytes: there are models of some hundred thousand tensors.
 const LONGEST: u64 = 100_000_000;
 
-/// Returns true if a path is that of an index, by its name: `model.safetensors.index.json`, and
-/// with the name of a variant between any two of its parts but the last, as diffusers and
-/// transformers write it (`model.safetensors.index.fp16.json`).
+/// Returns true if a path has the name of an index: `model.safetensors.index.json`, optionally with
+/// the name of a variant between any two of its parts but the last, as diffusers and transformers
+/// write it (`model.safetensors.index.fp16.json`).
 #[doc(hidden)]
 pub fn is_index(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -39,8 +39,8 @@ pub fn is_index(path: &Path) -> bool {
         .is_some_and(|(shards, index)| shards < index && parts.len() <= index + 3)
 }
 
-/// Returns true if bytes begin like an index: an object of JSON with an object under `weight_map`.
-/// They may end anywhere behind that key.
+/// Returns true if bytes begin like an index: a JSON object with an object under `weight_map`. They
+/// may end anywhere after that key.
 #[doc(hidden)]
 pub fn begins_like_index(head: &[u8]) -> bool {
     struct Keys<'f>(&'f Cell<bool>);
@@ -65,28 +65,28 @@ pub fn begins_like_index(head: &[u8]) -> bool {
     }
 
     let found = Cell::new(false);
-    // What follows the key may be cut off, or of no interest: the key is all that is asked for.
+    // The text after the key may be cut off: only the key matters.
     let _ = serde_json::Deserializer::from_slice(head).deserialize_map(Keys(&found));
     found.get()
 }
 
-/// Tells whether a name is that of an index, also of a variant of a model.
+/// Returns true if a name is that of an index, including variants of a model.
 pub(super) fn names_files(name: &str) -> bool {
     is_index(Path::new(name))
 }
 
-/// File of each tensor.
+/// The index: the file of each tensor.
 #[derive(Debug)]
 pub(super) struct Index {
     /// Names of tensors and of files, in the order of the text.
     pub(super) weights: Vec<(String, String)>,
-    /// The bytes of all tensors, as the index has them under `metadata`; `None` where it does not
-    /// say, or not in a number.
+    /// Size of all tensors in bytes, from the index's `metadata`; `None` if it is missing or no
+    /// number.
     pub(super) total_size: Option<u64>,
 }
 
 impl Index {
-    /// Reads an index, which is called so in messages.
+    /// Reads an index; `path` is for messages.
     pub(super) fn read(file: &dyn ReadAt, path: &Path) -> Result<Self, Error> {
         let corrupt = |found: String, expected| Error::corrupt(path, KIND, found, expected);
         let read = |error| Error::io("read", path, error);
@@ -99,7 +99,7 @@ impl Index {
             .map_err(|error| corrupt(format!("an index with {error}"), "a weight_map in JSON"))?;
         let Object { weight_map: Ordered(weights), total_size } = object;
         for (name, file) in &weights {
-            // A name with a path would make the reader open files outside of the folder.
+            // A name with a path would open files outside of the folder.
             if !is_plain(file) {
                 return Err(corrupt(
                     format!("{name:?} in the file {file:?}"),
@@ -110,8 +110,7 @@ impl Index {
         Ok(Self { weights, total_size })
     }
 
-    /// Returns the files that are named, in the order of the text, each with the number of its
-    /// tensors.
+    /// Returns the named files in the order of the text, each with its number of tensors.
     pub(super) fn files(&self) -> Vec<(&str, usize)> {
         let mut numbers = HashMap::new();
         let mut files: Vec<(&str, usize)> = Vec::new();
@@ -126,7 +125,7 @@ impl Index {
     }
 }
 
-/// Returns the paths of the files that the index at a path names; none where it cannot be read.
+/// Returns the paths of the files that the index at a path names; empty if it cannot be read.
 #[doc(hidden)]
 pub fn files_of_index(tree: &dyn serdes_files::Tree, path: &Path) -> Vec<std::path::PathBuf> {
     let shown = tree.name(path);
@@ -135,12 +134,12 @@ pub fn files_of_index(tree: &dyn serdes_files::Tree, path: &Path) -> Vec<std::pa
     index.files().iter().map(|(file, _)| path.with_file_name(file)).collect()
 }
 
-/// Returns true if it is the name of a file, and contains no path.
+/// Returns true if the text is a file name without a path.
 fn is_plain(file: &str) -> bool {
     !file.is_empty() && file != "." && file != ".." && !file.contains(['/', '\\', '\0', ':'])
 }
 
-/// Returns the text of an index.
+/// Encodes an index.
 pub(super) fn encode(weights: &BTreeMap<&str, &String>, bytes: u64) -> Vec<u8> {
     let object = serde_json::json!({ "metadata": { "total_size": bytes }, "weight_map": weights });
     let mut text = format!("{object:#}").into_bytes();
@@ -148,16 +147,16 @@ pub(super) fn encode(weights: &BTreeMap<&str, &String>, bytes: u64) -> Vec<u8> {
     text
 }
 
-/// The object of an index; other keys are ignored.
+/// The JSON object of an index; other keys are ignored.
 struct Object {
     weight_map: Ordered<String>,
     total_size: Option<u64>,
 }
 
-/// Returns the size of all tensors among what the index says of itself.
+/// Returns the size of all tensors from the index's metadata.
 fn total_size(metadata: &serde_json::Value) -> Option<u64> {
     let size = metadata.get("total_size")?;
-    // Some libraries have written it as a floating-point number.
+    // Some libraries write a floating-point number.
     let float = || size.as_f64().filter(|size| *size >= 0.0 && size.fract() == 0.0);
     size.as_u64().or_else(|| float().map(|size| size as u64))
 }

@@ -1,12 +1,11 @@
-//! Tensors in several files, and the index that says in which: as Hugging Face's libraries write
-//! them (`model.safetensors.index.json`).
+//! Tensors in several files with an index (`model.safetensors.index.json`), as Hugging Face's
+//! libraries write them.
 //!
-//! The index is JSON: under `weight_map` the name of each tensor with that of its file, which lies
-//! beside the index; under `metadata` the size of all tensors. This module must never look for a
-//! file anywhere else.
+//! The index is JSON: `weight_map` maps the name of each tensor to that of its file, which lies
+//! beside the index; `metadata` has the size of all tensors. This module opens no files elsewhere.
 //!
-//! A set takes the place of another one by the rename of its index alone: its files have names that
-//! no other file has, and those of the old one go afterwards.
+//! A set replaces another one by the rename of its index: its files have unique names, and those of
+//! the old one are removed afterwards.
 
 mod index;
 mod names;

@@ -6,15 +6,15 @@ use std::{
 };
 
 const ENDING: &str = ".safetensors";
-/// Hexadecimal digits that tell the files of a set from those of another one of its name.
+/// Number of hexadecimal digits that distinguish the files of sets with the same name.
 const MARK_DIGITS: usize = 8;
 
-/// The names of a set: for the target `model.safetensors` these are
-/// `model-00001-of-00003.safetensors` and so on, or `model-1f2e3d4c-00001-of-00003.safetensors`
-/// where files of another set are in the way, and `model.safetensors.index.json`.
+/// The names of a set's files: for the target `model.safetensors` these are
+/// `model-00001-of-00003.safetensors` and so on, or `model-1f2e3d4c-00001-of-00003.safetensors` if
+/// files of another set exist, and `model.safetensors.index.json`.
 #[derive(Clone, Debug)]
 pub(in super::super) struct SetNames {
-    /// That of the target, which is the file of a set of one.
+    /// Name of the target, which is used for a set of one file.
     pub(super) target: String,
     stem: String,
 }
@@ -33,14 +33,14 @@ impl SetNames {
         format!("{}.index.json", self.target)
     }
 
-    /// Returns the names of `count` files, of a set with this mark or without one.
+    /// Returns the names of `count` files, with an optional mark.
     pub(super) fn shards(&self, count: usize, mark: Option<&str>) -> Vec<String> {
         let mark = mark.map(|mark| format!("-{mark}")).unwrap_or_default();
         let name = |number| format!("{}{mark}-{number:05}-of-{count:05}{ENDING}", self.stem);
         (1..=count).map(name).collect()
     }
 
-    /// Returns true if a name is that of a file of some set of this target, with a mark or without.
+    /// Returns true if a name belongs to a file of any set of this target, with or without a mark.
     pub(in super::super) fn has_shard(&self, name: &str) -> bool {
         let rest = name.strip_prefix(&self.stem).and_then(|rest| rest.strip_prefix('-'));
         let Some(rest) = rest.and_then(|rest| rest.strip_suffix(ENDING)) else { return false };

@@ -1,4 +1,4 @@
-//! Reading tensors out of the files that an index names.
+//! Reads tensors from the files that an index names.
 
 use std::{
     io::Read,
@@ -21,19 +21,20 @@ pub(in super::super) struct ShardedSource {
     path: PathBuf,
     shards: Vec<Box<dyn Source>>,
     listing: Listing,
-    /// The shard of each tensor, and the position there.
+    /// Shard of each tensor, and its position there.
     places: Vec<(usize, usize)>,
-    /// The position of each tensor of each shard in the list; `None` for one that another shard has
-    /// as the index says.
+    /// Position of each shard's tensors in the list; `None` for one that the index assigns to
+    /// another shard.
     positions: Vec<Vec<Option<usize>>>,
 }
 
 impl ShardedSource {
-    /// Opens all files of the index at a path, in the files and addresses of a storage. If the set is
-    /// replaced meanwhile, it is the new one that is opened.
+    /// Opens all files of the index at a path of any storage. If the set is replaced meanwhile,
+    /// opens the new one.
     ///
     /// # Errors
-    /// If a file is not there or cannot be read, or tensors are missing, or doubled: they are named.
+    /// If a file is missing or cannot be read, or tensors are missing or duplicated: the message
+    /// names them.
     pub(in super::super) fn open(storage: &Storage, path: &Path) -> Result<Self, Error> {
         let shown = PathBuf::from(storage.name(path));
         let index = |anew| {
@@ -64,7 +65,7 @@ impl ShardedSource {
         Ok(source)
     }
 
-    /// Adds a shard, without the tensors that the index has in another one.
+    /// Adds a shard, without the tensors that the index assigns to another one.
     fn add(&mut self, shard: Box<dyn Source>, set: &ShardSet) {
         let number = self.shards.len();
         let listing = &mut self.listing;

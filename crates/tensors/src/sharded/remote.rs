@@ -1,4 +1,4 @@
-//! Sets at an address, where there are no partial files and no locks.
+//! Sets of shards at an address, where there are no partial files and no locks.
 
 use std::{
     collections::HashSet,
@@ -15,21 +15,21 @@ use super::{
 };
 use crate::storage::Storage;
 
-/// The set that is at an address before another one is brought there.
+/// The existing set at an address, before another one is uploaded.
 pub(in super::super) struct RemoteSet {
     storage: Storage,
     to: PathBuf,
     names: SetNames,
-    /// Its index, as it stands.
+    /// Contents of its index.
     pub(in super::super) index: Option<Vec<u8>>,
-    /// The files of this set's names that it names.
+    /// Files of this set's names that the index names.
     shards: HashSet<String>,
     /// True if a file has a name of this set's files.
     pub(in super::super) is_taken: bool,
 }
 
 impl RemoteSet {
-    /// Looks at what is there.
+    /// Reads the existing set.
     pub(in super::super) fn look(storage: &Storage, to: &Path) -> Result<Self, Error> {
         let names = SetNames::of(to);
         let mut is_taken = false;
@@ -55,7 +55,7 @@ impl RemoteSet {
                 let text = size.and_then(|size| read_arriving(&*file, 0, size));
                 set.index = Some(text.map_err(|error| Error::io("read", &shown, error))?);
             }
-            // A damaged index does not tell which files it names: they stay.
+            // The files of a damaged index are unknown and stay.
             Err(Error::Corrupt { .. }) => set.index = Some(Vec::new()),
             Err(error) => return Err(error),
         }
@@ -67,10 +67,10 @@ impl RemoteSet {
         self.to.with_file_name(self.names.index())
     }
 
-    /// Removes what a set of files of these names has taken the place of.
+    /// Removes the files of a set that the new files have replaced.
     ///
     /// # Errors
-    /// If what would lead to the old set cannot be removed.
+    /// If the index of the old set cannot be removed.
     pub(in super::super) fn remove_superseded(&self, new: &HashSet<String>) -> Result<(), Error> {
         let index = self.index_path();
         let old = match new.contains(&self.names.index()) {
@@ -86,14 +86,14 @@ impl RemoteSet {
             && let Some(named) = self.named()
         {
             for name in self.shards.iter().filter(is_old).filter(|name| !named.contains(*name)) {
-                // A file that stays here is not read.
+                // A remaining file is not read.
                 let _ = self.storage.remove(&self.to.with_file_name(name));
             }
         }
         Ok(())
     }
 
-    /// Returns the files that the indexes beside the set name; `None` if one of them cannot be
+    /// Returns the files that other indexes in the folder name; `None` if one of them cannot be
     /// read.
     fn named(&self) -> Option<HashSet<String>> {
         let mut indexes = Vec::new();

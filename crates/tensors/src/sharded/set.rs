@@ -1,8 +1,7 @@
-//! The files of an index together: each opened as far as it can be, and compared with the index.
+//! The files of an index, opened as far as possible and compared with the index.
 //!
-//! Loaders take all tensors of the files that an index names. So a tensor that the index does not
-//! name is one of the set; where the index names a file for a tensor that two files have, that file
-//! decides.
+//! Loaders read all tensors of the files that an index names. So a tensor that the index does not
+//! name belongs to the set; if two files have a tensor, the file in the index takes precedence.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,30 +17,30 @@ use super::{
     index::Index,
 };
 
-/// Names that a message lists.
+/// Maximum number of names in a message.
 const LISTED: usize = 5;
 
-/// The files of an index, and what is wrong with them.
+/// The files of an index, and the errors found in them.
 pub struct ShardSet {
     /// The files that the index names, in its order.
     pub files: Vec<ShardFile>,
-    /// Errors that keep the set from being read, the first one first.
+    /// Errors that prevent reading the set, in order.
     pub errors: Vec<Error>,
-    /// Names of tensors that a file has and the index does not name, sorted.
+    /// Sorted names of tensors in files that the index does not name.
     pub besides: Vec<String>,
-    /// The bytes of all tensors, as the index says.
+    /// Size of all tensors in bytes, from the index.
     pub total_size: Option<u64>,
-    /// The file in which the index has a tensor, by its number.
+    /// Number of the file to which the index assigns each tensor.
     places: HashMap<String, usize>,
 }
 
 /// A file that an index names.
 pub struct ShardFile {
-    /// Its name beside the index.
+    /// Name of the file beside the index.
     pub name: String,
     /// Its path.
     pub path: PathBuf,
-    /// Number of tensors that the index assigns to it.
+    /// Number of tensors that the index assigns to the file.
     pub named: usize,
     /// The opened file; `None` if it could not be opened.
     pub source: Option<Box<dyn Source>>,
@@ -51,8 +50,7 @@ impl ShardSet {
     /// Opens the files of the index at a path.
     ///
     /// # Errors
-    /// If the index cannot be read. What is wrong with its files is among the
-    /// [`errors`](Self::errors).
+    /// If the index cannot be read. Errors of its files are in [`errors`](Self::errors).
     pub fn open(tree: &dyn Tree, path: &Path) -> Result<Self, Error> {
         let shown = PathBuf::from(tree.name(path));
         let file = tree.open(path).map_err(|error| Error::io("open", &shown, error))?;
@@ -80,13 +78,13 @@ impl ShardSet {
         set
     }
 
-    /// Returns true if a tensor of a file is the one that a reader of the set gets.
+    /// Returns true if a reader of the set gets this file's tensor of the name.
     pub fn is_taken(&self, name: &str, file: usize) -> bool {
         self.places.get(name).is_none_or(|place| *place == file)
     }
 
-    /// Returns the bytes that the tensors take in files: those that share their bytes with another
-    /// one once, and as often as they are named. `None` if that is not known of all of them.
+    /// Returns the size of the tensors in files: with tensors that share their bytes counted once,
+    /// and for each name. `None` if a size is unknown.
     pub fn sizes(&self) -> Option<(u64, u64)> {
         let (mut once, mut each) = (0_u64, 0_u64);
         for (number, file) in self.files.iter().enumerate() {
@@ -102,7 +100,7 @@ impl ShardSet {
         Some((once, each))
     }
 
-    /// Compares what the files hold with what the index says.
+    /// Compares the contents of the files with the index.
     fn compare(&mut self, index: &Index, shown: &Path) {
         let (mut found, mut doubled) = (HashSet::new(), Vec::new());
         let mut besides = HashSet::new();
@@ -143,7 +141,7 @@ impl ShardSet {
     }
 }
 
-/// Says of a file that is not there what the index has in it.
+/// Returns the error for a missing file, with the number of tensors that the index assigns to it.
 fn missing(error: Error, index: &Path, named: usize) -> Error {
     match error {
         Error::Io { action, path, source } if source.kind() == io::ErrorKind::NotFound => {
@@ -155,7 +153,7 @@ fn missing(error: Error, index: &Path, named: usize) -> Error {
     }
 }
 
-/// Returns the bytes of a tensor in a file that packs elements narrower than a byte.
+/// Returns the size of a tensor in a file that packs elements narrower than a byte.
 fn file_bytes(info: &TensorInfo) -> u64 {
     match info.dtype.bits() {
         Some(bits @ 1..8) => info.elements().saturating_mul(bits.into()).div_ceil(8),
@@ -163,12 +161,12 @@ fn file_bytes(info: &TensorInfo) -> u64 {
     }
 }
 
-/// Returns a number of tensors in words.
+/// Formats a number of tensors.
 pub fn count(tensors: usize) -> String {
     format!("{tensors} tensor{}", if tensors == 1 { "" } else { "s" })
 }
 
-/// Returns the first of some names, and how many there are besides.
+/// Formats the first of some names, and the number of the others.
 pub fn listed(names: &[String]) -> String {
     let shown = names.iter().take(LISTED).map(|name| format!("{name:?}"));
     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -1,9 +1,9 @@
-//! Replacement of a set by another one, so that at every moment one of them can be read whole.
+//! Replaces a set of files by another one, so that one of them can be read completely at any time.
 //!
-//! The files of the new set get names that no file has; the rename of its index switches to it; the
-//! files that only the old index names go afterwards. A copy of each of the two indexes lies beside
-//! the target under a partial name until all of this is done: where the process dies on the way,
-//! the next save finds there which files no index names any more.
+//! The files of the new set get unused names; the rename of its index switches to it; the files
+//! that only the old index names are removed afterwards. Until all of this is done, a copy of each
+//! index lies beside the target under a partial name: if the process dies, the next save finds
+//! there which files are no longer in any index.
 
 use std::{
     collections::HashSet,
@@ -22,13 +22,13 @@ use super::{
     names::{SetNames, new_mark},
 };
 
-/// The right to replace a set, one saver at a time, and what is there to be replaced.
+/// The exclusive right to replace a set, with the set to be replaced.
 pub(super) struct Switch {
     directory: PathBuf,
     names: SetNames,
     durability: Durability,
     old: Old,
-    /// Files that have their names already; they go unless the index follows.
+    /// Files that have their final names already; removed unless the index follows.
     appeared: Vec<PathBuf>,
     /// The new index, while it has a partial name.
     index: Option<Replacement>,
@@ -41,25 +41,25 @@ pub(super) struct Switch {
 /// Progress of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The old set is the one that is read.
+    /// The old set is current.
     Old,
-    /// The new one is, and files of the old one may be left.
+    /// The new set is current, and files of the old one may be left.
     New,
-    /// Nothing is left of the old one.
+    /// The old set is removed.
     Done,
 }
 
 /// The set that is replaced.
 #[derive(Default)]
 struct Old {
-    /// The index, as it stands.
+    /// Contents of the index.
     index: Option<Vec<u8>>,
-    /// The files of this set's names that it names.
+    /// Files of this set's names that the index names.
     shards: Vec<String>,
 }
 
 impl Switch {
-    /// Waits for its turn and looks at what is there.
+    /// Waits for the lock and reads the existing set.
     pub(super) fn begin(
         directory: &Path,
         names: SetNames,
@@ -96,7 +96,7 @@ impl Switch {
         };
         let index = match Index::read(&file, &path) {
             Ok(index) => index,
-            // A damaged index does not tell which files it names: they stay.
+            // The files of a damaged index are unknown and stay.
             Err(Error::Corrupt { .. }) => {
                 return Ok(Old { index: Some(Vec::new()), shards: Vec::new() });
             }
@@ -114,9 +114,8 @@ impl Switch {
         index.weights.into_iter().map(|(_, file)| file).filter(|file| self.names.has_shard(file))
     }
 
-    /// Names for the files of the new set, none of which any file has. They are the plain ones where
-    /// nothing is there that could have such names: who has read an index that is gone meanwhile
-    /// finds nothing where it leads.
+    /// Returns unused names for the files of the new set. The plain names are used if no file there
+    /// could have them: a reader with an index that was removed meanwhile then finds no files.
     pub(super) fn free_names(&self, count: usize, is_taken: bool) -> Result<Vec<String>, Error> {
         let failed = |error| Error::io("list", &self.directory, error);
         let mut is_taken = is_taken || self.old.index.is_some();
@@ -135,9 +134,9 @@ impl Switch {
         }
     }
 
-    /// Takes the partial file of the index, and writes down there and beside it which files go if
-    /// this process dies: those that none of the indexes names then. `text` is the new index, if the
-    /// new set has one.
+    /// Takes the partial file of the index, and records in it and beside it which files to remove
+    /// if this process dies: those that are then in no index. `text` is the new index, if the new
+    /// set has one.
     pub(super) fn note(&mut self, index: Replacement, text: Option<&[u8]>) -> Result<(), Error> {
         let path = self.path(&self.names.index());
         let write = |file: &Replacement, text: &[u8]| {
@@ -157,7 +156,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Gives a file of the new set its name.
+    /// Renames a file of the new set to its final name.
     pub(super) fn put(&mut self, file: Replacement, name: &str) -> Result<(), Error> {
         let mut file = self.modelled(file.named(OsStr::new(name)))?;
         file.settle(self.durability)?;
@@ -166,7 +165,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Returns the file with the mode of what it takes the place of.
+    /// Sets the attributes of a file from the one that it replaces.
     pub(super) fn modelled(&self, file: Replacement) -> Result<Replacement, Error> {
         let mut models = self.old.shards.iter().chain([&self.names.target]);
         match models.find(|name| self.path(name).is_file()) {
@@ -175,24 +174,23 @@ impl Switch {
         }
     }
 
-    /// Switches to the new set, all of whose files have their names: the index gets its own. What
-    /// it takes the place of goes.
+    /// Switches to the new set, whose files have their final names: renames the index, and removes
+    /// the replaced files.
     pub(super) fn finish(mut self) -> Result<(), Error> {
-        // The files have their names on the disk before the index has.
+        // The names of the files are on the disk before that of the index.
         self.sync()?;
         if let Some(index) = &mut self.index {
             index.appear()?;
         }
         self.stage = Stage::New;
         self.sync()?;
-        // A file of the target's own name is as much of an old set as another one is.
+        // A file with the target's own name is also an old set.
         self.remove(&self.names.target)?;
         self.remove_superseded();
         Ok(())
     }
 
-    /// Switches to the one file that is the new set. The index that would lead to the old one goes,
-    /// and then its files.
+    /// Switches to a new set of one file. The index of the old set is removed, and then its files.
     pub(super) fn finish_single(mut self, file: Replacement) -> Result<(), Error> {
         let directory = file.directory().to_owned();
         let mut file = self.modelled(file)?;
@@ -210,7 +208,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Removes what the new set has taken the place of.
+    /// Removes a file that the new set has replaced.
     fn remove(&self, name: &str) -> Result<(), Error> {
         let path = self.path(name);
         is_gone(fs::remove_file(&path)).map_err(|error| Error::io("remove", &path, error))
@@ -223,7 +221,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Removes the files of the old set. Failures are no concern of the save.
+    /// Removes the files of the old set. Failures do not affect the save.
     fn remove_superseded(&mut self) {
         let old = std::mem::take(&mut self.old.shards);
         if self.remove_unnamed(old.into_iter().collect()) {
@@ -231,8 +229,8 @@ impl Switch {
         }
     }
 
-    /// Removes files that no index in the directory names; whether none of them is left. If one of
-    /// the indexes cannot be read, all stay.
+    /// Removes files that no index in the directory names; returns true if none of them is left. If
+    /// one of the indexes cannot be read, all stay.
     fn remove_unnamed(&self, mut doomed: HashSet<String>) -> bool {
         if doomed.is_empty() {
             return true;
@@ -253,7 +251,7 @@ impl Switch {
             }
             let path = self.directory.join(&name);
             let file = match read_at::open(&path) {
-                // It went since it was listed.
+                // Removed since it was listed.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened.ok()?,
             };
@@ -263,9 +261,9 @@ impl Switch {
         Some(named)
     }
 
-    /// Removes what dead savers of this target left: partial files, and files that only a note of
-    /// theirs names. Failures are no concern of the save. The caller has no partial file yet: where
-    /// locks fail, his own would look as if he were dead.
+    /// Removes leftovers of dead savers of this target: partial files, and files that only a
+    /// saver's note names. Failures do not affect the save. The caller must not have a partial file
+    /// yet: where locks fail, it would look like a leftover.
     pub(super) fn remove_leftovers(&self) {
         for name in listed(&self.directory) {
             let of = files::target_of(&name);
@@ -277,7 +275,7 @@ impl Switch {
         for note in files::dead_partials(&self.directory, OsStr::new(&index)) {
             let named = match Index::read(&note.file, Path::new(&index)) {
                 Ok(named) => self.own(named).collect(),
-                // It was not written to its end, so that no file had its name yet.
+                // The note is incomplete, so no file had its final name yet.
                 Err(Error::Corrupt { .. }) => HashSet::new(),
                 Err(_) => continue,
             };
@@ -296,25 +294,25 @@ impl Drop for Switch {
             Stage::Done => true,
         };
         if !is_clean {
-            // The next save finds there what it has to remove.
+            // The next save removes the files recorded there.
             self.index.take().into_iter().chain(self.note.take()).for_each(Replacement::leave);
         }
     }
 }
 
-/// Removes files; whether none of them is left.
+/// Removes files; returns true if none of them is left.
 fn remove_all(paths: impl Iterator<Item = PathBuf>) -> bool {
     let left = paths.filter(|path| is_gone(fs::remove_file(path)).is_err());
     left.count() == 0
 }
 
-/// Returns the names in a directory, as far as they can be listed.
+/// Returns the names in a directory; empty if it cannot be listed.
 fn listed(directory: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Success if the file is gone, removed here or by another process.
+/// Treats a file that another process removed as removed.
 fn is_gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

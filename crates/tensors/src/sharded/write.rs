@@ -1,4 +1,4 @@
-//! Writing tensors into several files, and their index.
+//! Writes tensors to several files, and their index.
 
 use std::{
     collections::BTreeMap,
@@ -19,15 +19,15 @@ use super::{
     switch::Switch,
 };
 
-/// The most files: each is open until all appear.
+/// Maximum number of files: all are open until they appear.
 const MOST_SHARDS: usize = 500;
 
-/// A place for shards.
+/// The target of a set of shards.
 pub(in super::super) struct ShardedTarget {
     path: PathBuf,
     shard_bytes: u64,
     durability: Durability,
-    /// True if files that cannot be seen from here have the plain names.
+    /// True if the plain names are in use at the final place.
     is_taken: bool,
 }
 
@@ -36,7 +36,7 @@ impl ShardedTarget {
         Self { path: path.to_owned(), shard_bytes, durability, is_taken: false }
     }
 
-    /// Sets if the plain names are taken at the place to which the files are brought.
+    /// Sets whether the plain names are in use at the final place.
     pub(in super::super) fn taken(self, is_taken: bool) -> Self {
         Self { is_taken, ..self }
     }
@@ -48,7 +48,7 @@ fn folder_of(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Positions of tensors, in their order, in groups of at most `most` bytes.
+/// Groups the positions of tensors, in order, into groups of at most `most` bytes.
 fn groups(tensors: &[TensorInfo], most: u64) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
     let mut bytes = 0_u64;
@@ -68,10 +68,10 @@ fn groups(tensors: &[TensorInfo], most: u64) -> Vec<Vec<usize>> {
     groups
 }
 
-/// A file of the set that is to be written.
+/// A file of the set that is being written.
 struct Shard {
     header: Vec<u8>,
-    /// Number of its tensors that are left to write.
+    /// Number of tensors that remain to be written.
     left: usize,
 }
 
@@ -80,13 +80,13 @@ struct ShardedSink {
     tensors: Announced,
     durability: Durability,
     is_taken: bool,
-    /// Files that were not begun, the next one last.
+    /// Files that were not started, in reverse order.
     waiting: Vec<Shard>,
     open: Option<(Shard, Output)>,
     written: Vec<Replacement>,
-    /// The index in the making.
+    /// The index that is being written.
     index: Replacement,
-    /// The number of the file that each tensor is in.
+    /// Number of each tensor's file.
     weights: BTreeMap<String, usize>,
     bytes: u64,
     count: usize,
@@ -123,7 +123,7 @@ impl Target for ShardedTarget {
         waiting.reverse();
         let names = SetNames::of(&self.path);
         let index = self.path.with_file_name(names.index());
-        // What dead savers left goes before room is needed for more.
+        // Leftovers of dead savers are removed before more space is needed.
         Switch::begin(folder_of(&self.path), names, self.durability)?.remove_leftovers();
         let index = Replacement::create_beside_leftovers(&index)?;
         let mut sink = ShardedSink {
@@ -145,7 +145,7 @@ impl Target for ShardedTarget {
 }
 
 impl ShardedSink {
-    /// Ends shards that have all their tensors, and begins the next one.
+    /// Finishes complete shards, and starts the next one.
     fn go_on(&mut self) -> Result<(), Error> {
         while self.open.as_ref().is_none_or(|(shard, _)| shard.left == 0) {
             if let Some((_, output)) = self.open.take() {
@@ -159,21 +159,21 @@ impl ShardedSink {
         Ok(())
     }
 
-    /// Returns a file in the making; all files of a set are partial files of its target.
+    /// Creates a file of the set; all are partial files of its target.
     fn new_file(&self) -> Result<Replacement, Error> {
         Ok(match self.written.first() {
             Some(first) => first.another()?,
-            // A link is replaced where it points by the file that it stands for alone.
+            // A link is followed only by the single file of a set.
             None if self.count > 1 => Replacement::create_beside(&self.path)?,
             None => Replacement::create(&self.path)?,
         })
     }
 
-    /// Takes the place of the set that is there.
+    /// Replaces the existing set.
     fn switch(mut self) -> Result<(), Error> {
         if self.durability == Durability::Data {
             for file in &self.written {
-                // The bulk of the work, before others have to wait.
+                // Sync before others have to wait for the lock.
                 let synced = file.file().sync_data();
                 synced.map_err(|error| Error::io("sync", &self.path, error))?;
             }
