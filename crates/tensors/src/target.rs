@@ -1,23 +1,23 @@
-//! Files that tensors are written to.
+//! Files to which tensors are written.
 
 use std::{io::Read, time::Duration};
 
 use super::{Error, Metadata, TensorInfo};
 
-/// A place for a file of tensors that was not begun yet.
+/// A target for a file of tensors that has not been created yet.
 pub trait Target: Send {
-    /// Returns true if its metadata hold other names of tensors, so that a tensor with several
+    /// Returns true if the metadata can hold aliases of tensors, so that a tensor with several
     /// names is written once. `false` by default.
     fn keeps_aliases(&self) -> bool {
         false
     }
 
-    /// Returns true if it has a place for metadata, the default.
+    /// Returns true if the format has metadata, the default.
     fn keeps_metadata(&self) -> bool {
         true
     }
 
-    /// Checks that the kind of file can hold a tensor. By default every one can.
+    /// Checks that the format can hold a tensor. The default accepts all.
     ///
     /// # Errors
     /// [`Error::Refused`], with the reason.
@@ -25,11 +25,11 @@ pub trait Target: Send {
         Ok(())
     }
 
-    /// Begins the file, which holds these tensors. It appears when it is
-    /// [finished](TensorSink::finish), or not at all.
+    /// Creates the file for these tensors. It appears when it is [finished](TensorSink::finish), or
+    /// not at all.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the kind of file cannot hold one of them; or the system's error.
+    /// [`Error::Refused`] if the format cannot hold one of them; the system's error.
     fn begin(
         self: Box<Self>,
         tensors: Vec<TensorInfo>,
@@ -37,11 +37,11 @@ pub trait Target: Send {
     ) -> Result<Box<dyn TensorSink>, Error>;
 }
 
-/// A file of tensors that was begun.
+/// A file of tensors that is being written.
 ///
-/// For each tensor, in this [order](Self::order), [`write`](Self::write) or
-/// [`write_strings`](Self::write_strings), then [`finish`](Self::finish); what is dropped before
-/// leaves nothing. That it was begun, once, is said by the type:
+/// Call [`write`](Self::write) or [`write_strings`](Self::write_strings) for each tensor, in this
+/// [order](Self::order), then [`finish`](Self::finish); dropping it before leaves no file. The
+/// types ensure that it is begun exactly once:
 ///
 /// ```compile_fail
 /// # use serdes_device_state::{Versions, WriteOptions};
@@ -61,11 +61,11 @@ pub trait Target: Send {
 /// # Ok::<(), tensor_io::Error>(())
 /// ```
 pub trait TensorSink: Send {
-    /// Returns the order in which the bytes of the tensors must come: positions in the list that
-    /// the target was begun with.
+    /// Returns the order in which the tensors must be written: positions in the list passed to
+    /// `begin`.
     fn order(&self) -> &[usize];
 
-    /// Writes the tensor at a position in that list, reading as many bytes of `data` as it has.
+    /// Writes the tensor at a position in that list; reads as many bytes of `data` as it has.
     ///
     /// # Errors
     /// [`Error::Refused`] if there is no tensor at `position`; if `data` fails or ends early, or
@@ -78,27 +78,27 @@ pub trait TensorSink: Send {
     /// If the file cannot hold strings or cannot be written.
     fn write_strings(&mut self, position: usize, strings: &[Vec<u8>]) -> Result<(), Error>;
 
-    /// Gives the file its name; answers how long syncing and renaming took.
+    /// Commits the file; returns how long syncing and renaming took.
     ///
     /// # Errors
     /// If the file cannot be written.
     fn finish(self: Box<Self>) -> Result<Duration, Error>;
 }
 
-/// The tensors that a sink was begun with, and the order in which it takes them.
+/// The announced tensors of a sink, and the order of their data.
 pub(super) struct Announced {
     tensors: Vec<TensorInfo>,
     order: Vec<usize>,
 }
 
 impl Announced {
-    /// In the order of the list.
+    /// Creates the list; the data have the same order.
     pub(super) fn in_order(tensors: Vec<TensorInfo>) -> Self {
         let order = (0..tensors.len()).collect();
         Self { tensors, order }
     }
 
-    /// In another order.
+    /// Creates the list with another order of the data.
     pub(super) const fn ordered(tensors: Vec<TensorInfo>, order: Vec<usize>) -> Self {
         Self { tensors, order }
     }
@@ -111,7 +111,7 @@ impl Announced {
     /// Returns the tensor at a position.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is none.
+    /// [`Error::Refused`] if there is no tensor at the position.
     pub(super) fn get(&self, position: usize) -> Result<&TensorInfo, Error> {
         self.tensors.get(position).ok_or_else(|| {
             let reason = format!(
@@ -122,7 +122,7 @@ impl Announced {
         })
     }
 
-    /// Why no strings go into a file of a kind that has none.
+    /// Returns the error for strings in a format that cannot hold them.
     pub(super) fn refuse_strings(&self, position: usize, reason: String) -> Error {
         self.get(position).map_or_else(|error| error, |info| Error::refused(&info.name, reason))
     }
@@ -131,7 +131,7 @@ impl Announced {
 /// Bytes that are moved at a time.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// Hands exactly `count` bytes of `data` on to `put`, a step at a time.
+/// Passes exactly `count` bytes of `data` to `put`, a step at a time.
 pub(super) fn pass_on(
     name: &str,
     data: &mut dyn Read,

@@ -1,4 +1,4 @@
-//! The checkpoints of TensorFlow that a path names: by prefix, index, folder or pattern.
+//! Opens TensorFlow's checkpoints by prefix, index, folder or pattern.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,8 +23,8 @@ use crate::storage::Storage;
 
 type Opened = Result<Box<dyn Source>, Error>;
 
-/// Opens the V2 checkpoint that a path names by its prefix, by its index or by the folder of its
-/// model; `None` where it names none.
+/// Opens the V2 checkpoint with this prefix, index or model folder; `None` if the path is none of
+/// these.
 pub(super) fn open_bundle(storage: &Storage, path: &Path) -> Option<Opened> {
     prefix_of(storage, path).map(|prefix| open_prefix(storage, &prefix))
 }
@@ -50,9 +50,9 @@ fn open_prefix(storage: &Storage, prefix: &Path) -> Opened {
     Ok(Box::new(BundleSource::open(storage, prefix)?))
 }
 
-/// Opens the newest checkpoint of a folder whose file `checkpoint` names it, if the path may be a
-/// folder, or the files of a V1 checkpoint that a pattern matches. Of a data file it says which
-/// prefix to name. `None` for any other path.
+/// Opens the newest checkpoint of a folder, named in its file `checkpoint`, if the path may be a
+/// folder, or the files of a V1 checkpoint that match a pattern. For a data file, the error names
+/// the prefix to use. `None` for any other path.
 pub(super) fn open_otherwise(
     storage: &Storage,
     path: &Path,
@@ -72,8 +72,8 @@ pub(super) fn open_otherwise(
     is_v1.then(|| Ok(Box::new(V1Source::open(storage, path)?) as Box<dyn Source>))
 }
 
-/// Returns the error for a file with the name of a checkpoint's data file; `None` if the file holds
-/// tensors itself, or does not exist.
+/// Returns the error for a file that has the name of a checkpoint's data file; `None` if the file
+/// holds tensors itself, or does not exist.
 fn of_data_file(storage: &Storage, path: &Path, prefix: &Path) -> Option<Error> {
     let (shown, name) = (storage.name(path), storage.name(prefix));
     if storage.has_file(&index_path(prefix)) {
@@ -91,7 +91,7 @@ fn of_data_file(storage: &Storage, path: &Path, prefix: &Path) -> Option<Error> 
     Some(unknown(Path::new(&shown), &reason))
 }
 
-/// Opens the newest checkpoint that the list at a path names.
+/// Opens the newest checkpoint in the list at a path.
 pub(super) fn open_list(storage: &Storage, path: &Path, file: &Arc<dyn ReadAt>) -> Opened {
     checkpoint_state::open(storage, path, file)
 }

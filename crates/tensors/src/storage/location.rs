@@ -1,4 +1,4 @@
-//! The interface of a place that files are in.
+//! The interface to a place of files.
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -13,19 +13,19 @@ use serdes_files::{EntryKind, Files, ReadAt};
 ///
 /// Errors of type [`Error`] name the place; those of type [`io::Error`] leave it to the caller.
 pub(super) trait Location {
-    /// Returns the path as messages show it.
+    /// Returns the path for messages.
     fn name(&self) -> PathBuf;
 
     /// Opens the file for reading.
     fn open(&self) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// Like [`open`](Self::open), without what is known of the file from before.
+    /// Like [`open`](Self::open), but ignores cached knowledge of the file.
     fn open_anew(&self) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// Returns the kind of what is there; links are followed.
+    /// Returns the kind of the entry; follows links.
     fn look(&self) -> io::Result<EntryKind>;
 
-    /// Returns the kind of what is there; links are not followed.
+    /// Returns the kind of the entry; does not follow links.
     fn look_at_entry(&self) -> io::Result<EntryKind> {
         self.look()
     }
@@ -39,16 +39,16 @@ pub(super) trait Location {
     /// Removes the file.
     fn remove(&self) -> io::Result<()>;
 
-    /// Begins a file, front to back.
+    /// Creates a file that is written sequentially.
     fn put(&self, durability: Durability) -> Result<PendingPart, Error>;
 
-    /// Opens a state, whose other parts are found in `files`.
+    /// Opens a state; other parts are opened through `files`.
     fn open_state(&self, files: Arc<dyn Files>) -> Result<Reader, Error> {
         let source = self.open().map_err(|error| Error::io("open", &self.name(), error))?;
         Reader::from_source_among(source, self.name(), files)
     }
 
-    /// Finds out what is whole in a state, whose other parts are found in `files`.
+    /// Salvages a state; other parts are opened through `files`.
     fn salvage_state(
         &self,
         files: Arc<dyn Files>,
@@ -58,13 +58,13 @@ pub(super) trait Location {
         Reader::salvage_among(source, self.name(), files, monitor)
     }
 
-    /// Begins a state.
+    /// Creates a state.
     fn create_state(&self, options: WriteOptions) -> Result<Writer, Error>;
 
-    /// Begins a part of a state.
+    /// Creates a part of a state.
     fn create_part(&self, part: Part, options: WriteOptions) -> Result<Writer, Error>;
 
-    /// Returns the parts of a state, to be merged.
+    /// Returns the parts of a state, for merging.
     fn parts(&self) -> Result<Arc<dyn PartStore>, Error>;
 
     /// Removes a state before its parts.

@@ -1,19 +1,19 @@
 //! Storage of files: the file system, object storage, the web.
 //!
-//! A [`Storage`] takes paths as people write them. An address (`s3://bucket/key`,
-//! `gs://bucket/key`, `az://container/key`, `file:///path`, and to read `https://host/path`) is
+//! A [`Storage`] takes paths in the form of the command line. An address (`s3://bucket/key`,
+//! `gs://bucket/key`, `az://container/key`, `file:///path`, and, read-only, `https://host/path`) is
 //! opened with the credentials of the environment, as the crate `object_store` reads them, or with
-//! the profile of AWS that it names; everything else is a path of the file system. Without the
-//! feature `addresses` all paths are.
+//! the AWS profile that it names; everything else is a path of the file system. Without the feature
+//! `addresses` all paths are.
 //!
-//! A path leads to a `Location`, which has one implementation a kind of
-//! place: `system.rs`, `addresses/object.rs`, `addresses/page.rs`.
+//! A path resolves to a `Location`, with one implementation per kind of place: `system.rs`,
+//! `addresses/object.rs`, `addresses/page.rs`.
 //!
-//! An object is read by ranges, and no more of it than is asked for; it is written by an upload
-//! that is completed last, and nothing stays of one that fails or is stopped.
+//! An object is read by ranges, without unneeded bytes; it is written by an upload that is
+//! completed last, and a failed or cancelled upload leaves nothing.
 //!
-//! This module must never know the purpose of files, apart from the place of a state's parts. No
-//! message of it holds anything secret.
+//! Does not depend on the purpose of files, apart from the place of a state's parts. Its messages
+//! contain no secrets.
 
 #[cfg(feature = "addresses")]
 mod addresses;

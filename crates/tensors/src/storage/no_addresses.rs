@@ -6,7 +6,7 @@ use serdes_device_state::ProgressMonitor;
 
 use super::location::Location;
 
-/// Clients of remote storage, of which this build has none.
+/// Clients of remote storage, which this build does not have.
 #[derive(Clone, Debug)]
 pub(super) enum Remote {}
 

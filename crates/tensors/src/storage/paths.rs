@@ -1,4 +1,4 @@
-//! Paths as people write them, and what is opened and begun at them.
+//! Paths and addresses, and the operations on them.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,8 @@ use serdes_files::{EntryKind, Files, ReadAt, Tree};
 
 use super::{addresses::Remote, location::Location, system::SystemPath};
 
-/// Access to files for one piece of work: the listings of a bucket are kept as long as this is.
+/// Access to files for one piece of work: listings of buckets are cached for the life of this
+/// value.
 ///
 /// ```
 /// use serdes_device_state::files::Tree;
@@ -26,52 +27,52 @@ use super::{addresses::Remote, location::Location, system::SystemPath};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Storage {
-    /// `None` where every path is one of the file system.
+    /// `None` if all paths belong to the file system.
     pub(super) remote: Option<Remote>,
 }
 
 impl Storage {
-    /// Returns the file system alone: no path is an address.
+    /// Creates storage for the file system only: no path is an address.
     #[must_use]
     pub fn system() -> Self {
         Self::default()
     }
 
-    /// Sets the monitor: waits for a store end when the work is cancelled. The listings of buckets
-    /// are dropped.
+    /// Sets the monitor: waits for a store end when the work is cancelled. Cached listings of
+    /// buckets are dropped.
     #[must_use]
     pub fn with_monitor(self, monitor: &ProgressMonitor) -> Self {
         Self { remote: self.remote.map(|remote| remote.watched(monitor.clone())) }
     }
 
-    /// Opens the state at a path, of one file or of several parts.
+    /// Opens the state at a path, from one file or several parts.
     ///
     /// # Errors
-    /// As [`Reader::open`], or if the path leads nowhere.
+    /// As [`Reader::open`], or if nothing is at the path.
     pub fn open_state(&self, path: &Path) -> Result<Reader, Error> {
         self.resolve("open", path)?.open_state(Arc::new(self.clone()))
     }
 
-    /// Finds out what is whole in the state at a path, by reading all of it.
+    /// Reads the whole state at a path and reports its undamaged contents.
     ///
     /// # Errors
-    /// As [`Reader::salvage`], or if the path leads nowhere.
+    /// As [`Reader::salvage`], or if nothing is at the path.
     pub fn salvage_state(&self, path: &Path, monitor: &ProgressMonitor) -> Result<Salvaged, Error> {
         self.resolve("open", path)?.salvage_state(Arc::new(self.clone()), monitor)
     }
 
-    /// Begins a state at a path, which appears when it is finished.
+    /// Creates a state at a path, which appears when it is finished.
     ///
     /// # Errors
-    /// If none can be begun there.
+    /// If no state can be created there.
     pub fn create_state(&self, path: &Path, options: WriteOptions) -> Result<Writer, Error> {
         self.resolve("create", path)?.create_state(options)
     }
 
-    /// Begins the part of this process of a state at a path that several processes save together.
+    /// Creates this process's part of a state at a path that several processes save together.
     ///
     /// # Errors
-    /// If none can be begun there.
+    /// If no part can be created there.
     pub fn create_part(
         &self,
         path: &Path,
@@ -81,7 +82,7 @@ impl Storage {
         self.resolve("create", path)?.create_part(part, options)
     }
 
-    /// Makes the state at a path of the parts of a save, all of which are there.
+    /// Merges the complete parts of a save into the state at a path.
     ///
     /// # Errors
     /// As [`merge`](serdes_device_state::merge).
@@ -111,8 +112,8 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If there is none, or it cannot be removed. What is left of the parts of one that is not
-    /// there goes nevertheless.
+    /// If there is no state, or it cannot be removed. Leftover parts of a missing state are removed
+    /// all the same.
     pub fn remove_state(&self, path: &Path) -> Result<(), Error> {
         self.resolve("remove", path)?.remove_state()
     }
@@ -127,17 +128,17 @@ impl Storage {
         }
     }
 
-    /// Begins any file at a path, front to back; it appears, and replaces what was there, when it
+    /// Creates a file at a path, written sequentially; it appears, and replaces an old one, when it
     /// is committed.
     ///
     /// # Errors
-    /// If none can be begun there.
+    /// If no file can be created there.
     pub fn put(&self, path: &Path, durability: Durability) -> Result<PendingPart, Error> {
         self.resolve("create", path)?.put(durability)
     }
 
-    /// Calls `visit` with the name of each entry of a directory, in no order. Where a store lists
-    /// in pages, one of them is in memory at a time; a prefix that holds nothing has no entries.
+    /// Calls `visit` with the name of each entry of a directory, in no particular order. If a store
+    /// lists in pages, one page is in memory at a time; an empty prefix has no entries.
     ///
     /// ```
     /// use serdes_tensors::storage::Storage;
@@ -151,15 +152,15 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If the path leads to no directory, or it cannot be listed.
+    /// If the path is no directory, or it cannot be listed.
     pub fn visit(&self, directory: &Path, visit: &mut dyn FnMut(&str)) -> io::Result<()> {
         self.locate(directory)?.visit(visit)
     }
 
-    /// Returns the path as it stays if the working directory changes.
+    /// Returns a path that does not depend on the working directory.
     ///
     /// # Errors
-    /// If the system does not tell the working directory.
+    /// If the system does not report the working directory.
     pub fn absolute<'p>(&self, path: &'p Path) -> io::Result<Cow<'p, Path>> {
         match self.system_path(path)? {
             Some(found) => std::path::absolute(found).map(Cow::Owned),
@@ -167,10 +168,10 @@ impl Storage {
         }
     }
 
-    /// Returns the path of the file system that a path is, or leads to; `None` for other places.
+    /// Returns the file system path of a path or address; `None` for other places.
     ///
     /// # Errors
-    /// If it is an address that is wrong.
+    /// If the address is invalid.
     pub fn system_path<'p>(&self, path: &'p Path) -> io::Result<Option<Cow<'p, Path>>> {
         match &self.remote {
             Some(remote) => remote.system_path(path),
@@ -191,7 +192,7 @@ impl Storage {
         Ok(remote.unwrap_or_else(|| Box::new(SystemPath(Cow::Borrowed(path)))))
     }
 
-    /// Returns the location of a path, for an action that an error names.
+    /// Returns the location of a path; `action` is for errors.
     fn resolve<'p>(
         &self,
         action: &'static str,

@@ -1,5 +1,5 @@
-//! Bytes of a file that no archive accounts for: a file that is several in one would be read as one
-//! of them, and the others lost.
+//! Detects bytes of a file that no archive accounts for: of several concatenated archives only one
+//! would be read, and the others lost.
 
 use std::{io, path::Path};
 
@@ -13,26 +13,25 @@ use super::{
     KIND,
 };
 
-/// Bytes of the record at the end of an archive, without its comment.
+/// Size in bytes of the end record of an archive, without its comment.
 const END_BYTES: u64 = 22;
 
-/// Bytes of the longest comment behind the record at the end.
+/// Maximum size in bytes of the comment after the end record.
 const LONGEST_COMMENT: u64 = 0xffff;
 
-/// Bytes of the place of the record with longer numbers.
+/// Size in bytes of the ZIP64 end record's locator.
 const LOCATOR_BYTES: u64 = 20;
 
-/// Bytes of the record with longer numbers.
+/// Size in bytes of the ZIP64 end record.
 const LONGER_BYTES: u64 = 56;
 
-/// Zeros between two entries that are there so that the next begins at a round number.
+/// Maximum number of zeros between entries, for alignment.
 const LONGEST_PADDING: u64 = 4096;
 
-/// Bytes of the longest description of an entry behind its data.
+/// Maximum size in bytes of the data descriptor after an entry.
 const DESCRIPTION_BYTES: u64 = 24;
 
-/// Returns an error for a file whose name says that it is a part of a checkpoint of
-/// torch.distributed.
+/// Returns an error for a file whose name marks it as a part of a torch.distributed checkpoint.
 pub(super) fn refuse_part(path: &Path) -> Result<(), Error> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("distcp")) {
         let reason = "is a part of a checkpoint of torch.distributed, which does not say what its tensors are called; name the folder that it is in, which has .metadata";
@@ -41,7 +40,7 @@ pub(super) fn refuse_part(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns an error for an archive without its end, and for what was saved in place of a file.
+/// Returns an error for a truncated archive, and for a web page that was saved instead of a file.
 pub(super) fn check_end(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     let failed = |error| read_error(path, KIND, error);
     let size = file.size().map_err(failed)?;
@@ -56,7 +55,7 @@ pub(super) fn check_end(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns an error for a page of HTML, which was saved in place of a file.
+/// Returns an error for an HTML page that was saved instead of a file.
 pub(super) fn refuse_page(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     let mut head = [0; 256];
     let head = read_up_to(file, &mut head, 0).map_err(|error| read_error(path, KIND, error))?;
@@ -67,7 +66,7 @@ pub(super) fn refuse_page(file: &dyn ReadAt, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of a file that an entry takes, its header among them.
+/// Range of an entry in the file, including its header.
 pub(super) struct Extent {
     /// Position of the header.
     begin: u64,
@@ -82,8 +81,8 @@ impl Extent {
     }
 }
 
-/// Returns an error if bytes of an archive lie before its first entry, between two of them, or
-/// behind its end.
+/// Returns an error if an archive has bytes before its first entry, between entries, or after its
+/// end.
 pub(super) fn check(
     file: &dyn ReadAt,
     path: &Path,
@@ -121,7 +120,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns true if a gap is the description of the entry before it, and zeros.
+/// Returns true if a gap consists of the data descriptor of the entry before it, and zeros.
 fn is_padding(file: &dyn ReadAt, at: u64, length: u64, checksum: u32) -> io::Result<bool> {
     if length > LONGEST_PADDING + DESCRIPTION_BYTES {
         return Ok(false);
@@ -141,17 +140,17 @@ fn is_padding(file: &dyn ReadAt, at: u64, length: u64, checksum: u32) -> io::Res
 
 /// The end of an archive.
 struct End {
-    /// Position of the trailer behind the list of entries.
+    /// Position of the end record after the directory.
     begin: u64,
-    /// Position of the list of entries, as the trailer gives it.
+    /// Position of the directory, from the end record.
     list: u64,
     list_bytes: u64,
 }
 
 impl End {
-    /// That of the archive which ends where the file does.
+    /// Finds the end of the archive that ends at the end of the file.
     fn find(file: &dyn ReadAt, size: u64) -> io::Result<Option<Self>> {
-        // Nearly every archive ends without a comment.
+        // Nearly all archives end without a comment.
         for reach in [END_BYTES, END_BYTES + LONGEST_COMMENT] {
             let from = size.saturating_sub(reach);
             let mut tail = vec![0; (size - from) as usize];
@@ -177,7 +176,7 @@ impl End {
             return Ok(None);
         };
         let mut end = Self { begin, list: list.into(), list_bytes: list_bytes.into() };
-        // Before it may stand the place of a record with longer numbers, and that record.
+        // A ZIP64 end record and its locator may come before.
         let mut locator = [0; LOCATOR_BYTES as usize];
         let locator = match begin.checked_sub(LOCATOR_BYTES) {
             Some(at) => read_up_to(file, &mut locator, at)?,
@@ -188,8 +187,8 @@ impl End {
             return Ok(Some(end));
         };
         end.begin = begin.saturating_sub(LOCATOR_BYTES);
-        // It ends here, wherever the archive begins: at its place in the file another one may have
-        // such a record, too.
+        // The ZIP64 record ends here, wherever the archive begins: at its recorded position in the
+        // file another archive may have such a record, too.
         for place in [end.begin.saturating_sub(LONGER_BYTES), place] {
             let mut longer = [0; LONGER_BYTES as usize];
             let longer = read_up_to(file, &mut longer, place)?;

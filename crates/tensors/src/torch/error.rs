@@ -1,22 +1,22 @@
-//! Why a file of PyTorch's could not be read, before it is known which file it is.
+//! Errors of reading a PyTorch file, without the path of the file.
 
 use std::{io, path::Path};
 
 use super::{super::Error, KIND};
 
-/// Why a file of PyTorch's could not be read.
+/// An error of reading a PyTorch file.
 #[derive(Debug)]
 pub(super) enum TorchError {
-    /// Bytes that no pickle has.
+    /// Bytes that are no valid pickle.
     Damaged {
         /// The value that was found.
         found: String,
         /// The value that was expected.
         expected: String,
     },
-    /// Something whole that is not read.
+    /// A valid file with an unsupported feature.
     Unsupported(String),
-    /// The system could not read.
+    /// An error of the operating system.
     Io(io::Error),
 }
 
@@ -29,7 +29,7 @@ impl TorchError {
         Self::Unsupported(reason.into())
     }
 
-    /// Returns the error about the file at a path.
+    /// Adds the path of the file to the error.
     pub(super) fn of(self, path: &Path) -> Error {
         match self {
             Self::Damaged { found, expected } => Error::corrupt(path, KIND, found, expected),

@@ -1,6 +1,6 @@
-//! The files of PyTorch before 1.6, and of `_use_new_zipfile_serialization=False` since: pickles of
-//! a magic number, a version, the machine, the object and the keys of its storages, then the
-//! storages, each with its length in elements before it.
+//! PyTorch files before 1.6, and with `_use_new_zipfile_serialization=False` since: pickles of a
+//! magic number, a version, the machine, the object and the keys of its storages, then the
+//! storages, each preceded by its length in elements.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -19,14 +19,13 @@ use super::{
     value::{Value, ValueId, Values},
 };
 
-/// The number in the first pickle, as its bytes lie there.
+/// The magic number of the first pickle, little endian.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 
-/// The number in the second.
+/// The version number of the second pickle.
 const VERSION: i64 = 1001;
 
-/// Returns true if the first bytes of a file are those of the first pickle, as `torch.save` writes
-/// it.
+/// Returns true if a file begins with the first pickle as `torch.save` writes it.
 pub(in super::super) fn is_legacy(head: &[u8]) -> bool {
     head.starts_with(b"\x80\x02\x8a\x0al\xfc\x9cF")
 }
@@ -74,8 +73,8 @@ fn parse_bytes(file: &dyn ReadAt, size: u64) -> Result<Parsed, TorchError> {
     Ok(Parsed { values, root, pickle_bytes, storages })
 }
 
-/// Positions of the storages of the keys, one behind the other from `position` on, and the position
-/// of their end.
+/// Returns the positions of consecutive storages from `position`, by key, and the position of their
+/// end.
 fn storages(
     file: &dyn ReadAt,
     mut position: u64,
@@ -112,7 +111,7 @@ fn storages(
     Ok((storages, position))
 }
 
-/// Returns the bytes of an element of each storage.
+/// Returns the size of an element of each storage in bytes.
 fn element_sizes(values: &Values) -> Result<HashMap<&str, u64>, TorchError> {
     let mut sizes = HashMap::new();
     for id in values.outside_ids() {
@@ -126,7 +125,7 @@ fn element_sizes(values: &Values) -> Result<HashMap<&str, u64>, TorchError> {
     Ok(sizes)
 }
 
-/// Returns the number of bytes of an element that has no counterpart: those of quantized tensors.
+/// Returns the size of an element without a counterpart in bytes, as in quantized tensors.
 fn bytes_of_unknown(name: &str) -> u64 {
     match name.rsplit('.').next() {
         Some("QInt32Storage" | "ComplexHalfStorage") => 4,
@@ -134,7 +133,7 @@ fn bytes_of_unknown(name: &str) -> u64 {
     }
 }
 
-/// Returns an error unless the numbers of the machine that wrote it are little endian.
+/// Returns an error unless the writing machine was little endian.
 fn check_byte_order(values: &Values, machine: ValueId) -> Result<(), TorchError> {
     if !matches!(values.get(machine), Value::Dict(_)) {
         return Err(TorchError::damaged("no words of the machine", "its byte order"));

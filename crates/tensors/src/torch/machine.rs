@@ -1,7 +1,7 @@
-//! The machine that reads a pickle: a stack, a memo, and values. It runs nothing.
+//! Reader of pickles: a stack, a memo and values. It runs nothing.
 //!
-//! Source of the operations: Python's `pickletools.py`, protocols 0 to 5. Each costs a byte of the
-//! file at least and keeps a few words at most; strings are as long as the file has bytes for them.
+//! Source of the operations: Python's `pickletools.py`, protocols 0 to 5. Each takes at least one
+//! byte of the file and stores a few words at most; strings are at most as long as the file.
 
 use std::collections::HashMap;
 
@@ -14,19 +14,19 @@ use super::{
     words::Words,
 };
 
-/// Bytes of the longest integer that is kept.
+/// Maximum size in bytes of an integer that is kept.
 const LONGEST_INTEGER: u64 = 1 << 10;
 
-/// Numbers of the memo that may be left out before they are kept one by one.
+/// Maximum gap in the memo's numbers before they are stored in a hash table.
 const MOST_LEFT_OUT: u64 = 16;
 
-/// Bytes that a number of the memo takes that is kept by itself.
+/// Memory of an entry of that table in bytes.
 const HASHED: usize = 80;
 
-/// Reads one pickle, up to its end; what it describes, and all values, which keep the budget.
+/// Reads one pickle to its end; returns its root and all values, which keep the budget.
 ///
 /// # Errors
-/// If the bytes are no pickle, or what they describe takes more memory than there is.
+/// If the bytes are no pickle, or the values exceed the budget.
 pub(super) fn read(input: &mut Input<'_>, budget: Budget) -> Result<(Values, ValueId), TorchError> {
     let mut machine = Machine {
         input,
@@ -51,11 +51,11 @@ struct Machine<'a, 'i> {
     input: &'a mut Input<'i>,
     values: Values,
     stack: Words,
-    /// The height of the stack at each mark.
+    /// Height of the stack at each mark.
     marks: Words,
-    /// Memoized values under the numbers from 0 on.
+    /// Memoized values with consecutive numbers from 0.
     memo: Words,
-    /// Memoized values under numbers that are far from the others.
+    /// Memoized values with distant numbers.
     far_memo: HashMap<u64, ValueId>,
 }
 
@@ -64,7 +64,7 @@ fn damaged(found: &str, expected: &str) -> TorchError {
 }
 
 impl Machine<'_, '_> {
-    /// Returns the values alone; the memory of the rest is free again.
+    /// Returns the values and frees the other memory.
     fn into_values(mut self) -> Values {
         for words in [&mut self.stack, &mut self.marks, &mut self.memo] {
             words.truncate(0, &mut self.values.budget);
@@ -73,10 +73,10 @@ impl Machine<'_, '_> {
         self.values
     }
 
-    /// Does one operation, other than the end.
+    /// Executes one operation other than the end.
     fn step(&mut self, operation: u8, at: u64) -> Result<(), TorchError> {
         match operation {
-            // Which protocol it is, and how long its frames are: nothing to do.
+            // The protocol's number and frame lengths need no action.
             0x80 => drop(self.input.byte()?),
             0x95 => drop(self.input.array::<8>()?),
             b'(' => {
@@ -128,7 +128,8 @@ impl Machine<'_, '_> {
         self.stack.push(value.word(), &mut self.values.budget)
     }
 
-    /// Returns the height below which the stack belongs to what comes behind the last mark.
+    /// Returns the height of the stack at the last mark, below which values belong to outer
+    /// containers.
     fn floor(&self) -> usize {
         let last = self.marks.len().checked_sub(1).and_then(|last| self.marks.get(last));
         last.unwrap_or_default() as usize
@@ -146,7 +147,7 @@ impl Machine<'_, '_> {
         Ok(top)
     }
 
-    /// Returns the height of the stack at the last mark, which goes.
+    /// Removes the last mark and returns its height of the stack.
     fn mark(&mut self) -> Result<usize, TorchError> {
         let mark = self.marks.pop(&mut self.values.budget);
         mark.map(|mark| mark as usize).ok_or_else(|| damaged("no mark", "a mark before its items"))
@@ -198,7 +199,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Returns an integer of that many bytes.
+    /// Reads an integer of `length` bytes.
     fn long(&mut self, length: u64) -> Result<ValueId, TorchError> {
         if length > LONGEST_INTEGER {
             let found = format!("an integer of {length} bytes");
@@ -214,7 +215,7 @@ impl Machine<'_, '_> {
         self.values.integer(i64::from_le_bytes(word))
     }
 
-    /// Returns a text, or bytes of an older Python that are none.
+    /// Reads a text, or a Python 2 string that is not valid text.
     fn text(&mut self, operation: u8) -> Result<ValueId, TorchError> {
         let bytes = match operation {
             b'S' | b'V' => self.input.line()?,
@@ -232,7 +233,7 @@ impl Machine<'_, '_> {
             }
         };
         match String::from_utf8(bytes) {
-            // In quotes, and with escapes that no name of a tensor needs.
+            // Quoted, with escapes that names of tensors do not need.
             Ok(text) if operation == b'S' => {
                 let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
                 let text = quoted('\'').or_else(|| quoted('"'));
@@ -256,7 +257,7 @@ impl Machine<'_, '_> {
         self.input.bytes(length)
     }
 
-    /// Makes a container, of nothing or of what lies on the stack.
+    /// Creates a container, empty or from values of the stack.
     fn container(&mut self, operation: u8) -> Result<(), TorchError> {
         let value = match operation {
             b')' => ValueId::EMPTY_TUPLE,
@@ -293,13 +294,13 @@ impl Machine<'_, '_> {
         self.push(value)
     }
 
-    /// Returns the height of the stack without its last values, which are behind the last mark.
+    /// Returns the height of the stack below its last values, which must be after the last mark.
     fn below(&self, count: usize) -> Result<usize, TorchError> {
         let from = self.stack.len().checked_sub(count).filter(|from| *from >= self.floor());
         from.ok_or_else(|| damaged("an operation that finds nothing", "values for it"))
     }
 
-    /// Returns an error unless as many keys as values lie behind a height of the stack.
+    /// Returns an error unless there are as many keys as values above a height of the stack.
     fn check_pairs(&self, from: usize) -> Result<(), TorchError> {
         match self.stack.len().saturating_sub(from) % 2 {
             0 => Ok(()),
@@ -307,8 +308,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Puts what lies on the stack into the container below it. Of what an object gets nothing is
-    /// kept.
+    /// Adds values of the stack to the container below them. Values that are added to an object are
+    /// dropped.
     fn fill(&mut self, operation: u8) -> Result<(), TorchError> {
         let from = match operation {
             b'a' => self.below(1)?,
@@ -335,7 +336,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Names classes and functions, and says what they would give.
+    /// Pushes names of classes and functions, and descriptions of their results.
     fn describe(&mut self, operation: u8) -> Result<(), TorchError> {
         match operation {
             b'c' => {
@@ -349,7 +350,7 @@ impl Machine<'_, '_> {
             }
             b'R' | 0x81 | 0x92 => {
                 if operation == 0x92 {
-                    // Arguments by name: no class that is known takes any.
+                    // Keyword arguments: no known class takes any.
                     self.pop()?;
                 }
                 let (arguments, class) = (self.pop()?, self.pop()?);
@@ -391,7 +392,7 @@ impl Machine<'_, '_> {
     }
 
     /// Pushes the description of a call of a class or a function. Containers that are filled
-    /// afterwards are those that Python would make.
+    /// afterwards correspond to the objects that Python would create.
     fn call(&mut self, function: ValueId, arguments: ValueId) -> Result<(), TorchError> {
         if !matches!(
             self.values.get(function),
@@ -407,7 +408,7 @@ impl Machine<'_, '_> {
         let last = items.take(MOST_LEFT_OUT as usize).last();
         let value = match (self.values.known(function), last.map(|last| self.values.get(last))) {
             (Some(Known::Dict), Some(Value::Dict(_))) => last.unwrap_or(ValueId::NONE),
-            // Pairs, which are gone through where the dict is.
+            // Pairs, which are read when the dict is visited.
             (Some(Known::Dict), Some(Value::List(_))) => self.values.call(function, arguments)?,
             (Some(Known::Dict), _) => self.values.dict()?,
             (Some(Known::Size), Some(Value::Tuple(_) | Value::List(_))) => {
@@ -419,7 +420,7 @@ impl Machine<'_, '_> {
         self.push(value)
     }
 
-    /// Keeps the top of the stack under a number, or brings back what is kept.
+    /// Stores the top of the stack in the memo, or pushes a stored value.
     fn remember(&mut self, operation: u8) -> Result<(), TorchError> {
         let number = match operation {
             b'q' | b'h' => self.input.byte()?.into(),
@@ -460,7 +461,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Why an operation is not done.
+/// Returns the error for an unsupported operation.
 fn refused_operation(operation: u8, at: u64) -> TorchError {
     let reason = match operation {
         b'P' => {

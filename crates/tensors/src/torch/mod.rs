@@ -1,11 +1,11 @@
-//! Files of PyTorch's `torch.save`: a pickle of containers, and the bytes of the storages that its
-//! tensors lie in. Today's are zip archives; those of before 1.6 follow each other in one stream.
+//! Files of PyTorch's `torch.save`: a pickle of containers, and the bytes of the storages that hold
+//! its tensors. Current files are zip archives; before 1.6 both follow each other in one stream.
 //!
-//! The pickle is read by a machine of our own (`machine.rs`) that runs nothing: it knows the
-//! containers, and the few functions by which tensors are described (`rebuild.rs`); everything else
-//! is a name. Memory comes from a budget (`budget.rs`) that the length of the file decides.
+//! The pickle is read by our own machine (`machine.rs`), which runs nothing: it supports the
+//! containers, and the few functions that describe tensors (`rebuild.rs`); everything else is only
+//! a name. Memory comes from a budget (`budget.rs`) that depends on the file's length.
 //!
-//! This module must never run, import or look up what a pickle names.
+//! This module does not run, import or look up anything that a pickle names.
 
 mod accounted;
 mod budget;

@@ -1,4 +1,4 @@
-//! Tensors out of what a pickle describes and where its storages lie.
+//! Creates tensors from the description in a pickle and the positions of its storages.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -27,14 +27,14 @@ use super::{
     zipped,
 };
 
-/// Limit on the size of a file's tensors, as a multiple of the file: views that spread few
-/// elements, or overlap each other, are tensors of their own in every other format.
+/// Limit on the size of a file's tensors, as a multiple of the file: views with repeated or
+/// overlapping elements become separate tensors in every other format.
 const MOST_GROWTH: u64 = 16;
 
-/// Bytes that tensors may have, however small the file.
+/// Minimum of bytes that tensors may have, for files of any size.
 const LEAST_GROWTH: u64 = 256 << 20;
 
-/// A storage whose checksum is compared once.
+/// A storage whose checksum is verified once.
 struct Checksum {
     content: Content,
     compared: AtomicBool,
@@ -44,9 +44,9 @@ struct Checksum {
 struct Entry {
     layout: Layout,
     data: Data,
-    /// The storage that it lies in, among those with checksums.
+    /// Index of the tensor's storage among those with checksums.
     checksum: Option<usize>,
-    /// The tensor of which this is another name.
+    /// The tensor of which this is an alias.
     alias_of: Option<usize>,
 }
 
@@ -60,15 +60,14 @@ pub(in super::super) struct TorchSource {
 }
 
 impl TorchSource {
-    /// Reads what a file describes; `path` is for messages, and gives its name to a tensor that has
-    /// none.
+    /// Reads the description in a file; `path` is for messages, and names a tensor without a name.
     pub(in super::super) fn new(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, Error> {
         refuse_part(path)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Self::of_file(file, path, Root::Stem(&stem))
     }
 
-    /// Reads a value of a checkpoint, which is a file by itself, under the name that it has there.
+    /// Reads a value of a checkpoint, which is a separate file, under its name in the checkpoint.
     pub(super) fn of_value(file: Arc<dyn ReadAt>, path: &Path, name: &str) -> Result<Self, Error> {
         Self::of_file(file, path, Root::Name(name))
     }
@@ -88,7 +87,7 @@ impl TorchSource {
         Self::of_parsed(file, path, size, parsed, root)
     }
 
-    /// Returns the tensors and values that were found in a file of `size` bytes.
+    /// Creates the tensors and values of a file of `size` bytes.
     fn of_parsed(
         file: Arc<dyn ReadAt>,
         path: &Path,
@@ -114,8 +113,7 @@ impl TorchSource {
         Ok(Self::of_tensors(file, path, tensors, listing))
     }
 
-    /// Returns the tensors in the order of their bytes, each with the first one that lies where it
-    /// does.
+    /// Sorts the tensors by their bytes; finds for each the first one at the same position.
     fn of_tensors(
         file: Arc<dyn ReadAt>,
         path: &Path,
@@ -158,7 +156,7 @@ impl TorchSource {
         source
     }
 
-    /// Returns the tensor that is all of the file, and where its elements lie in it.
+    /// Returns the tensor that is the whole file's value, and its layout.
     pub(super) fn alone(&self) -> Option<(&TensorInfo, &Layout)> {
         match (&*self.listing.tensors, &*self.entries) {
             ([info], [entry]) if self.listing.refused.is_empty() && !entry.data.is_inside() => {
@@ -173,8 +171,8 @@ impl TorchSource {
         found.ok_or_else(|| Error::io("read", &self.path, io::ErrorKind::NotFound.into()))
     }
 
-    /// Returns the stored bytes of a tensor, row by row: those of two elements together where they
-    /// share one.
+    /// Returns a reader of a tensor's stored bytes, row by row; two elements that share a byte are
+    /// read together.
     fn stored(&self, info: &TensorInfo, entry: &Entry) -> Result<Box<dyn Read + Send + '_>, Error> {
         let bytes = entry.layout.bytes();
         let checksum = entry.checksum.and_then(|place| self.checksums.get(place));

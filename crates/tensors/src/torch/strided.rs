@@ -1,8 +1,8 @@
-//! Elements of a storage that do not lie in the order of the tensor: views that are turned, cut or
-//! spread.
+//! Reads elements of a storage that are not in the tensor's order: transposed, sliced or expanded
+//! views.
 //!
-//! The elements are given out in blocks of rows. For a block its elements are gathered in the order
-//! of the storage: what lies near each other is read at once, and sorted into the block in memory.
+//! The elements are produced in blocks of rows. The elements of a block are read in the storage's
+//! order: nearby ones are read at once, and sorted into the block in memory.
 
 use std::io::{self, Read};
 
@@ -11,17 +11,17 @@ use serdes_files::ReadAt;
 /// Bytes that are gathered at a time.
 const BLOCK_BYTES: u64 = 16 << 20;
 
-/// Bytes of the storage that are read at once, at most.
+/// Maximum size of one read in bytes.
 const READ_BYTES: u64 = 4 << 20;
 
-/// Bytes that are read at once, however few elements they hold.
+/// Size up to which one read is used, however few elements it has.
 const FEW_BYTES: u64 = 64 << 10;
 
-/// Bytes that are read for each element: to read a kilobyte more takes no longer than to begin
-/// another read.
+/// Bytes per element up to which one read is used: reading another kilobyte takes no longer than
+/// starting another read.
 const BYTES_PER_ELEMENT: u64 = 1 << 10;
 
-/// A dimension: its extent, and how many elements lie between one index and the next.
+/// A dimension: its extent, and its stride in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dimension {
     pub(super) extent: u64,
@@ -57,8 +57,8 @@ impl Layout {
         true
     }
 
-    /// Elements from the first to the last one that the tensor has, both included; `None` if they
-    /// are beyond counting.
+    /// Returns the number of elements from the first to the last one of the tensor, inclusive;
+    /// `None` on overflow.
     pub(super) fn span(&self) -> Option<u64> {
         let mut last = 0_u64;
         for Dimension { extent, stride } in &self.dimensions {
@@ -74,7 +74,7 @@ impl Layout {
         extents.fold(self.element, u64::saturating_mul)
     }
 
-    /// Without dimensions of one index, and with those that follow each other made one.
+    /// Removes dimensions of extent 1, and merges contiguous ones.
     fn simplified(&self) -> Vec<Dimension> {
         let mut simple: Vec<Dimension> = Vec::new();
         for dimension in self.dimensions.iter().filter(|dimension| dimension.extent != 1) {
@@ -96,18 +96,18 @@ impl Layout {
     }
 }
 
-/// Gives out the elements of a tensor in row-major order.
+/// Reader of a tensor's elements in row-major order.
 pub(super) struct Strided<S> {
     source: S,
     begin: u64,
     element: u64,
-    /// All dimensions but the last ones, of which a block has one index.
+    /// Leading dimensions, of which a block has one index.
     outer: Vec<Dimension>,
     /// The dimension of which a block has as many indices as fit.
     middle: Dimension,
     /// Dimensions of which a block has every index.
     inner: Vec<Dimension>,
-    /// The next index of the outer dimensions, and of the middle one.
+    /// Next index of the outer dimensions and the middle one.
     index: Vec<u64>,
     next: u64,
     is_done: bool,
@@ -203,8 +203,8 @@ impl<S: ReadAt> Read for Strided<S> {
     }
 }
 
-/// A side of a box of elements: its extent, and how many elements lie between one index and the
-/// next in the storage and in the block.
+/// A side of a box of elements: its extent, and its strides in elements in the storage and in the
+/// block.
 #[derive(Clone, Copy)]
 struct Side {
     extent: u64,
@@ -213,13 +213,13 @@ struct Side {
 }
 
 impl Side {
-    /// Elements of the storage from the first index to the last.
+    /// Returns the distance in the storage from the first index to the last.
     const fn reach(&self) -> u64 {
         self.extent.saturating_sub(1).saturating_mul(self.stride)
     }
 }
 
-/// Elements on their way from the storage into a block.
+/// Copies elements from the storage into a block.
 struct Gather<'a, S> {
     source: &'a S,
     begin: u64,
@@ -230,12 +230,12 @@ struct Gather<'a, S> {
 }
 
 impl<S: ReadAt> Gather<'_, S> {
-    /// Fills the place of a box in the block; it begins at these elements of the storage and of the
-    /// block.
+    /// Fills the place of a box in the block; `from` and `to` are its first elements in the storage
+    /// and in the block.
     fn fill(&mut self, sides: &mut [Side], from: u64, to: u64) -> io::Result<()> {
         let span = sides.iter().map(Side::reach).sum::<u64>().saturating_add(1);
         let span = span.saturating_mul(self.element);
-        // A side along which an element is repeated adds none that has to be read.
+        // Repeated elements along a side need no further reads.
         let read = sides.iter().filter(|side| side.stride > 0).map(|side| side.extent);
         let wanted = read.product::<u64>().saturating_mul(BYTES_PER_ELEMENT);
         let longest = sides.iter().copied().enumerate().max_by_key(|(_, side)| side.reach());
@@ -259,7 +259,7 @@ impl<S: ReadAt> Gather<'_, S> {
         Ok(())
     }
 
-    /// Reads what a box lies in, and sorts it into the block.
+    /// Reads the range of a box, and sorts it into the block.
     fn copy(&mut self, sides: &[Side], span: u64, from: u64, to: u64) -> io::Result<()> {
         self.near.resize(span as usize, 0);
         self.source.read_exact_at(&mut self.near, self.begin + from * self.element)?;

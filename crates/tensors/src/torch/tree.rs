@@ -1,8 +1,8 @@
-//! The leaves of what a pickle describes, by the way to each: `model/layers/0/weight`.
+//! Visits the leaves of a pickle's value with their paths: `model/layers/0/weight`.
 //!
-//! Names of leaves and what becomes of plain values are as in `serdes_ml.jax`: keys of dicts and
-//! numbers of items joined by `/`. A container that is there twice is gone through twice, so that
-//! the ways to it are counted against the length of the pickle.
+//! Names of leaves and the treatment of plain values are as in `serdes_ml.jax`: keys of dicts and
+//! numbers of items joined by `/`. A container that occurs twice is visited twice, so the paths are
+//! counted against the length of the pickle.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::RandomState},
@@ -21,32 +21,30 @@ use super::{
     value::{Items, Value, ValueId, Values},
 };
 
-/// Limit on the nesting of containers.
+/// Maximum nesting of containers.
 const DEEPEST: usize = 100;
 
-/// Limit on the cost of a pickle's leaves, in letters of names and numbers of shapes, for each of
-/// its bytes.
+/// Maximum cost of a pickle's leaves per byte: characters of names and numbers of shapes.
 const COST: u64 = 64;
 
 /// Limit on the cost of the leaves of any pickle.
 const MOST: u64 = 1 << 30;
 
-/// Cost of a value besides its name, once there are more than [`FEW`]: for a tensor about the
-/// memory that is kept of it. A pickle has tens of bytes for a tensor of its own, and two for a
-/// number.
+/// Cost of a value in addition to its name, once there are more than [`FEW`]: for a tensor about
+/// the memory that is kept for it. A pickle takes tens of bytes for a tensor, and two for a number.
 const TENSOR: usize = 512;
 const PLAIN: usize = 24;
 
-/// Values that cost their names alone, whatever the length of the pickle.
+/// Number of values that cost only their names, for any length of the pickle.
 const FEW: usize = 4096;
 
-/// The most leaves.
+/// Maximum number of leaves.
 const MOST_LEAVES: usize = 1 << 21;
 
-/// Items of a tuple that is a key which its text tells.
+/// Maximum number of items of a tuple whose text is used as a key.
 const MOST_IN_KEY: usize = 16;
 
-/// Bytes that a name or a key takes in a table of hashes.
+/// Memory in bytes of a name or a key in a hash table.
 const HASHED: usize = 64;
 
 /// A leaf at the end of a path.
@@ -56,34 +54,34 @@ pub(super) enum Leaf {
     Tensor(View),
     /// An array of NumPy's.
     Array(Array),
-    /// A number, a truth or a text, in JSON as Python reads and writes it.
+    /// A number, a boolean or a text, in JSON like Python's.
     Plain(String),
-    /// Something that no state holds, and why.
+    /// A value that a state cannot hold, and the reason.
     Refused(String),
-    /// Something about a leaf that is not kept with it, and why.
+    /// A property of a leaf that is lost, and the reason.
     LeftOut(String),
 }
 
 /// Name of the root.
 #[derive(Clone, Copy)]
 pub(super) enum Root<'a> {
-    /// It is called so where it is no container.
+    /// Name for a value that is no container.
     Stem(&'a str),
-    /// It is called so, and what it holds by names below.
+    /// Name of the value, and prefix of the names in it.
     Name(&'a str),
 }
 
-/// Takes the leaves, each with its name, in the order of the pickle.
+/// Receiver of the leaves with their names, in the order of the pickle.
 pub(super) trait Leaves {
-    /// Takes a leaf; memory for what is kept of it comes from the budget.
+    /// Receives a leaf; memory that is kept for it is taken from the budget.
     fn take(&mut self, name: &str, leaf: Leaf, budget: &mut Budget) -> Result<(), TorchError>;
 }
 
-/// Gives the leaves of `root`.
+/// Visits the leaves of `root`.
 ///
 /// # Errors
-/// If the containers are nested too deep, or what they describe is beyond what a pickle of that
-/// length would say of tensors.
+/// If the containers are nested too deeply, or describe more than a pickle of this length plausibly
+/// would.
 pub(super) fn leaves(
     values: &Values,
     root: ValueId,

@@ -1,9 +1,9 @@
-//! Values of a pickle: containers, plain values, names, calls of names, and references to data
-//! outside of the pickle.
+//! Values of a pickle: containers, plain values, names, calls, and references to data outside of
+//! the pickle.
 //!
-//! A value is one word: small numbers and the like are the word itself, everything else is its
-//! place in one row of words. A value takes a few bytes for each byte of the pickle, whatever it
-//! is, and containers that hold each other are no circle of pointers.
+//! A value is one word: small numbers are stored in the word, everything else is an index into an
+//! array of words. So each byte of the pickle takes only a few bytes of memory, and cyclic
+//! containers need no cyclic pointers.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) use super::{id::ValueId, items::Items};
 pub(super) struct Global {
     module: ValueId,
     name: ValueId,
-    /// Its meaning, where that is known.
+    /// Its meaning, if it is known.
     pub(super) known: Known,
 }
 
@@ -39,9 +39,9 @@ pub(super) enum Value<'v> {
     Bytes(&'v [u8]),
     Tuple(Items<'v>),
     List(Items<'v>),
-    /// Keys and values in turns.
+    /// Alternating keys and values.
     Dict(Items<'v>),
-    /// A `set` or a `frozenset`, of which nothing is kept.
+    /// A `set` or a `frozenset`, whose items are not kept.
     Set(&'static str),
     Global(Global),
     /// Result of calling a class or a function with these arguments.
@@ -54,7 +54,7 @@ pub(super) enum Value<'v> {
 }
 
 impl Value<'_> {
-    /// Returns the type of the value, for people, in Python's words.
+    /// Returns Python's name of the value's type, for messages.
     pub(super) const fn type_name(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -75,10 +75,10 @@ impl Value<'_> {
     }
 }
 
-/// Entries of a dict of attributes.
+/// Maximum number of entries of a dict of attributes.
 const MOST_ATTRIBUTES: usize = 64;
 
-/// Bytes that an entry of a table of hashes takes at most, the old table included while it grows.
+/// Maximum memory in bytes of an entry of a hash table, including the old table while it grows.
 const HASHED: usize = 64;
 
 /// All values of a pickle.
@@ -88,17 +88,17 @@ pub(super) struct Values {
     texts: Pool<String>,
     bytes: Pool<Vec<u8>>,
     globals: Vec<Global>,
-    /// Places of globals by their module and name.
+    /// Indices of globals by module and name.
     places: HashMap<(ValueId, ValueId), u32>,
     /// State that `BUILD` gave to an object, by the object.
     states: HashMap<ValueId, ValueId>,
-    /// Everything that lies outside of the pickle, as often as it is named.
+    /// All references to data outside of the pickle, with repetitions.
     persistent: Words,
     pub(super) budget: Budget,
 }
 
 impl Values {
-    /// None yet, of a pickle for which there is as much memory.
+    /// Creates an empty set of values with a memory budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             words: Words::default(),
@@ -112,9 +112,9 @@ impl Values {
         }
     }
 
-    /// Adds words, and gives the value of a kind that they are.
+    /// Appends words; returns the value of this kind for them.
     fn add(&mut self, kind: u32, words: &[u32]) -> Result<ValueId, TorchError> {
-        // No value is at the place 0, so that a list without items is known by it.
+        // Index 0 is unused, so that it can mark a list without items.
         if self.words.len() == 0 {
             self.words.push(0, &mut self.budget)?;
         }

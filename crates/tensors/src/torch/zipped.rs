@@ -1,4 +1,4 @@
-//! The zip archives of PyTorch since 1.6: `NAME/data.pkl`, and a storage in each `NAME/data/KEY`.
+//! PyTorch's zip archives since 1.6: `NAME/data.pkl`, and a storage in each `NAME/data/KEY`.
 
 use std::{collections::HashMap, io::Read, path::Path, sync::Arc};
 
@@ -20,22 +20,22 @@ use super::{
     value::{ValueId, Values},
 };
 
-/// The pickle in an archive.
+/// Name of the pickle in an archive.
 const PICKLE: &str = "data.pkl";
 
-/// Bytes of memory that an entry takes beside its name.
+/// Memory of an entry in bytes, without its name.
 const MEMBER_BYTES: usize = 256;
 
-/// Bytes of an entry that says in which order the bytes of numbers are.
+/// Maximum size in bytes of the entry with the byte order.
 const LONGEST_WORD: u64 = 16;
 
-/// Returns true if a zip archive is one of PyTorch's, and not of NumPy's.
+/// Returns true if a zip archive is PyTorch's, not NumPy's.
 pub(in super::super) fn is_archive(file: &Arc<dyn ReadAt>, path: &Path) -> bool {
     archive::members(file, path, KIND, |_| ())
         .is_ok_and(|members| members.iter().any(|member| prefix(&member.name).is_some()))
 }
 
-/// Text before the name of the pickle, if the entry is the pickle.
+/// Returns the text before the pickle's name, if the entry is the pickle.
 fn prefix(name: &str) -> Option<&str> {
     let prefix = name.strip_suffix(PICKLE)?;
     let folder = prefix.strip_suffix('/').unwrap_or(prefix);
@@ -72,7 +72,7 @@ pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error
     }
     check_byte_order(&contents, file, path)?;
     let pickle = stored(&contents, PICKLE, path)?;
-    // PyTorch that was told not to compute checksums writes 0.
+    // PyTorch writes 0 if it is told not to compute checksums.
     if pickle.checksum != 0 {
         pickle.compare(file, &mut |_| true).map_err(|error| read_error(path, KIND, error))?;
     }
@@ -85,7 +85,7 @@ pub(super) fn parse(file: &Arc<dyn ReadAt>, path: &Path) -> Result<Parsed, Error
     Ok(Parsed { pickle_bytes: input.read(), values, root, storages })
 }
 
-/// Notes where the storage lies that an id is of.
+/// Records the position of the storage with an id.
 fn add_storage(
     values: &Values,
     id: ValueId,
@@ -130,7 +130,7 @@ fn stored(
     }
 }
 
-/// An error unless numbers are little endian, as they are where nothing is said.
+/// Returns an error unless the byte order is little endian, the default.
 fn check_byte_order(
     contents: &HashMap<String, Option<Content>>,
     file: &Arc<dyn ReadAt>,

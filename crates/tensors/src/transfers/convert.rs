@@ -1,4 +1,4 @@
-//! Tensors of files into another file, without a device.
+//! Converts tensors of files to another file, without a device.
 
 use std::{
     io::{self, Read},
@@ -22,19 +22,19 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
-    /// Creates all tensors; what cannot be moved is an error.
+    /// Creates options for all tensors; tensors that cannot be moved are errors.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Selects only the tensors whose names one of these patterns matches (`*`, `?`, `[a-z]`).
+    /// Selects tensors by patterns of their names (`*`, `?`, `[a-z]`).
     #[must_use]
     pub fn with_only(mut self, patterns: Vec<String>) -> Self {
         self.only = patterns;
         self
     }
 
-    /// With `true`, leaves out tensors and values that cannot be moved.
+    /// Sets if tensors and values that cannot be moved are left out.
     #[must_use]
     pub fn with_skip_unsupported(mut self, skip: bool) -> Self {
         self.skip_unsupported = skip;
@@ -50,20 +50,20 @@ pub struct ConvertReport {
     pub moved: Moved,
     /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// Properties of something that was moved which the target cannot hold: attributes, keys that
-    /// are no texts, values.
+    /// Properties of moved tensors that the target cannot hold: attributes, keys that are no text,
+    /// values.
     pub left_out: Vec<Refused>,
 }
 
-/// Streams the tensors of `sources` into `target`, a step of a megabyte at a time.
+/// Streams the tensors of `sources` into `target`, in steps of a megabyte.
 ///
-/// Where the target's metadata tell other names of tensors, what has several names is written once;
-/// elsewhere under each of them. The metadata is that of the first source that has some.
+/// If the target's metadata hold aliases, a tensor with several names is written once; otherwise
+/// under each name. The metadata come from the first source that has any.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for what cannot be moved, unless it may be left out; two tensors of one
-/// name; what the target cannot hold; what the sources or the target report. No file is left behind
-/// then, and an old one stays.
+/// [`Error::CannotSave`] for tensors that cannot be moved, unless they are left out; two tensors of
+/// one name; a tensor that the target cannot hold; errors of the sources or the target. No file is
+/// left behind then, and an old one stays.
 pub fn convert(
     sources: &[Box<dyn Source>],
     target: Box<dyn Target>,
@@ -112,8 +112,7 @@ pub fn convert(
     Ok(ConvertReport { moved, skipped, left_out })
 }
 
-/// Returns the tensors that a target can hold. What it cannot goes to `skipped`, if it may be left
-/// out.
+/// Returns the tensors that a target can hold. Others go to `skipped`, if they may be left out.
 fn held<'a>(
     tensors: Vec<Planned<'a>>,
     target: &dyn Target,
@@ -137,7 +136,7 @@ fn held<'a>(
     Ok(held)
 }
 
-/// Bytes that a monitor hears of as they are read.
+/// Reader that reports its bytes to a monitor.
 struct Watched<'a, R> {
     data: R,
     monitor: &'a ProgressMonitor,

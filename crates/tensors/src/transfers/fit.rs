@@ -1,19 +1,19 @@
-//! Comparison of the needs of a state with the offer of devices, without a byte moved.
+//! Compares the needs of a state with the resources of devices, without moving data.
 
 use serdes_pjrt::{Client, ElementType, MemorySpace, PjrtError};
 use serdes_stream_executor::{Device, Error, Plugin};
 
 use super::needs::Needs;
 
-/// Offer of devices.
+/// Resources that devices offer.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Bytes that are free on each device of this process, in their order; `None` where a device
-    /// does not say.
+    /// Free bytes on each device of this process, in order; `None` if a device does not report
+    /// them.
     pub free: Vec<Option<u64>>,
-    /// Devices of all processes.
+    /// Number of devices of all processes.
     pub devices: usize,
-    /// Element types that the devices have; `None` if they take bytes of any.
+    /// Supported element types; `None` if the devices take bytes of any type.
     pub types: Option<Vec<&'static str>>,
 }
 
@@ -28,7 +28,7 @@ impl Offer {
         Ok(Self { free: free.collect::<Result<_, _>>()?, devices, types: None })
     }
 
-    /// Returns the offer of a client of a PJRT plug-in: its version decides about the types.
+    /// Returns the offer of a client of a PJRT plug-in: its version determines the types.
     ///
     /// # Errors
     /// The error of the plug-in if it cannot list its memory spaces or devices.
@@ -48,7 +48,7 @@ impl Offer {
     }
 }
 
-/// Returns the bytes that are free on a device, if its plug-in says so.
+/// Returns the free bytes of a device, if its plug-in reports them.
 fn free_of(device: &Device) -> Option<u64> {
     if let Ok(Some(usage)) = device.memory_usage() {
         return u64::try_from(usage.free).ok();
@@ -57,33 +57,33 @@ fn free_of(device: &Device) -> Option<u64> {
     left(stats.bytes_limit?, stats.bytes_in_use)
 }
 
-/// Returns the bytes that are free in a memory space, if its plug-in says so.
+/// Returns the free bytes of a memory space, if its plug-in reports them.
 fn free_of_space(space: &MemorySpace) -> Option<u64> {
     let stats = space.device().memory_statistics().ok()??;
     left(stats.bytes_limit?, stats.bytes_in_use)
 }
 
-/// Returns the number of bytes of a limit that are not in use; `None` for numbers that contradict
-/// each other.
+/// Returns the unused part of a limit in bytes; `None` for inconsistent numbers.
 fn left(limit: i64, in_use: i64) -> Option<u64> {
     u64::try_from(limit.checked_sub(in_use)?).ok()
 }
 
-/// Bytes that a device needs, and those that it offers.
+/// Needed and offered memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Number of the device; `None` if there are too few.
+    /// Number of the device; `None` if there are too few devices.
     pub device: Option<usize>,
     /// Id of the device that the state was saved from.
     pub saved_from: i32,
-    /// Bytes that it needs.
+    /// Needed bytes.
     pub needed: u64,
-    /// Bytes that it has free; `None` if it does not say.
+    /// Free bytes; `None` if the device does not report them.
     pub offered: Option<u64>,
 }
 
 impl Memory {
-    /// Returns true if it has room; `None` if the device is not there, or does not say what it has.
+    /// Returns true if the memory suffices; `None` if the device is missing or does not report its
+    /// memory.
     #[must_use]
     pub fn fits(self) -> Option<bool> {
         self.offered.map(|offered| self.needed <= offered)
@@ -97,15 +97,14 @@ pub struct Fit {
     pub needs: Needs,
     /// Offer of the devices.
     pub offer: Offer,
-    /// Memory of each device that the state lies over: the first of them is compared with the
-    /// first one that is offered, and so on.
+    /// Memory of each device that the state uses, compared in order with the offered devices.
     pub memory: Vec<Memory>,
-    /// Memory of one device, for all arrays as wholes.
+    /// Memory of one device that holds all arrays unsharded.
     pub one: Memory,
 }
 
 impl Fit {
-    /// Compares; `ordinal` is the device that would have all arrays as wholes.
+    /// Compares needs and offer; `ordinal` is the device for all arrays unsharded.
     #[must_use]
     pub fn of(needs: Needs, offer: Offer, ordinal: usize) -> Self {
         let memory = needs.devices.iter().enumerate();
@@ -124,7 +123,7 @@ impl Fit {
         Self { memory: memory.collect(), one, needs, offer }
     }
 
-    /// Types that are needed and not offered.
+    /// Returns the needed types that are not offered.
     #[must_use]
     pub fn missing_types(&self) -> Vec<&'static str> {
         let types = self.needs.types.iter().copied();
@@ -137,14 +136,14 @@ impl Fit {
         self.missing_types().is_empty()
     }
 
-    /// Returns true if there are as many devices as the state lies over.
+    /// Returns true if there are as many devices as the state uses.
     #[must_use]
     pub fn has_mesh(&self) -> bool {
         self.needs.devices.len() <= self.offer.devices
     }
 
-    /// Returns false if a device has too little; `None` if one does not say what it has, and none
-    /// has too little.
+    /// Returns false if a device has too little memory; `None` if none has too little but one does
+    /// not report it.
     #[must_use]
     pub fn has_memory(&self) -> Option<bool> {
         let mut there = self.memory.iter().filter(|one| one.device.is_some());
@@ -154,13 +153,13 @@ impl Fit {
         there.all(|one| one.fits().is_some()).then_some(true)
     }
 
-    /// Returns true if nothing is known that does not fit.
+    /// Returns true if no mismatch is known.
     #[must_use]
     pub fn is_yes(&self) -> bool {
         self.has_types() && self.has_mesh() && self.has_memory() != Some(false)
     }
 
-    /// Returns true if the state does not fit as it was saved, and does as wholes on one device.
+    /// Returns true if the state fits unsharded on one device, but not as it was saved.
     #[must_use]
     pub fn fits_one_device_alone(&self) -> bool {
         !self.is_yes() && self.has_types() && self.one.fits() == Some(true)

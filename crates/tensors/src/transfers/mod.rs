@@ -1,7 +1,7 @@
-//! Transfers: files of tensors onto a device and into a state, and back; or into another file.
+//! Transfers of tensors from files to a device and into a state, and back, or to another file.
 //!
-//! This module is where files of tensors and devices meet. It must never know what kinds of files
-//! there are, nor how a state is laid out, nor the command that asks for a transfer.
+//! This module combines files of tensors and devices. It does not depend on file formats, on the
+//! layout of a state, or on the command that starts a transfer.
 
 mod convert;
 mod fit;

@@ -1,5 +1,5 @@
-//! The names under which the tensors of a state go into a file: a state tells other names of a
-//! tensor in its metadata, and most files have no place for that.
+//! Names of a state's tensors in other files: a state has aliases in its metadata, which most
+//! formats cannot hold.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use serdes_device_state::{Reader, Tensor, matches_any};
 use super::plan::{check_growth, total};
 use crate::{Error, Metadata, TensorInfo, aliases};
 
-/// Returns the tensors of `state` of which a name matches one of `patterns`, the own or another one
-/// that the metadata tell; all if there is no pattern. In the order of the file.
+/// Returns the tensors of `state` with a name or alias that matches one of `patterns`, in the order
+/// of the file; all tensors if there is no pattern.
 ///
 /// # Errors
-/// [`serdes_device_state::Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be
-/// read.
+/// [`serdes_device_state::Error::NoSuchTensor`] for a pattern without a match; an error for a spec
+/// that cannot be decoded.
 pub fn select(
     state: &Reader,
     patterns: &[String],
@@ -36,16 +36,16 @@ pub fn select(
 /// A tensor under one of its names.
 pub(super) struct Named {
     pub(super) info: TensorInfo,
-    /// Position among the tensors of the state.
+    /// Position of the tensor in the state.
     pub(super) position: usize,
 }
 
-/// Selects the `tensors` of `state` of which a name matches one of the patterns, or all. With
-/// `keep_aliases`, each comes once under one of its names, and the metadata have the others.
+/// Selects the `tensors` of `state` with a name that matches one of the patterns, or all. With
+/// `keep_aliases`, each appears once under one of its names, and the metadata have the others.
 ///
 /// # Errors
-/// If a tensor has a size that no file can hold, or too many names in proportion to the stored
-/// bytes.
+/// If a tensor's size exceeds all file formats, or there are too many names in proportion to the
+/// stored bytes.
 pub(super) fn named(
     state: &Reader,
     tensors: &[Tensor],
@@ -73,14 +73,14 @@ pub(super) fn named(
         check_growth(tensors.iter().map(Tensor::bytes).sum(), written, &last.info.name)?;
     }
     let metadata = match told.len() == others.count {
-        // As they stand, in their order.
+        // Unchanged, in their order.
         true if keep_aliases => state.metadata().map(<[_]>::to_vec),
         _ => aliases::put(metadata, &told),
     };
     Ok((found, metadata))
 }
 
-/// The other names of tensors, by the name under which each is stored.
+/// Aliases of tensors, by the name under which each is stored.
 struct OtherNames {
     names: HashMap<String, Vec<String>>,
     count: usize,

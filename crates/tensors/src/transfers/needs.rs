@@ -1,26 +1,26 @@
-//! Needs of a state on devices: the types of its arrays, and the bytes of each device.
+//! Needs of a state on devices: the types of its arrays, and the bytes per device.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serdes::ifrt::{DType, DeviceId};
 use serdes_device_state::Tensor;
 
-/// Bytes that the shards of one array may take in memory while they are counted.
+/// Maximum memory in bytes for the shards of one array while they are counted.
 const ANSWER_BYTES: u64 = 64 << 20;
 
-/// Needs of tensors that go onto devices as they were saved.
+/// Resources that saved tensors need on devices.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Number of tensors.
     pub tensors: u64,
-    /// Bytes of all arrays, each once.
+    /// Bytes of all arrays, each counted once.
     pub bytes: u64,
     /// Bytes of strings, which stay on the host.
     pub host_bytes: u64,
-    /// Element types of the arrays, by names.
+    /// Names of the arrays' element types.
     pub types: BTreeSet<&'static str>,
-    /// Bytes on each device from which the state was saved, by its id; an array that several
-    /// devices have alike counts on each.
+    /// Bytes on each device from which the state was saved, by its id; replicated arrays count for
+    /// each device.
     pub devices: BTreeMap<i32, u64>,
 }
 
@@ -58,7 +58,7 @@ impl Needs {
     }
 }
 
-/// Returns the device and the bytes of each shard; `None` if the sharding does not know them.
+/// Returns the device and the bytes of each shard; `None` if the sharding does not define them.
 fn shards(tensor: &Tensor) -> Option<Vec<(DeviceId, u64)>> {
     let spec = tensor.spec();
     let element = u64::from(spec.dtype().unpacked_byte_size()?);

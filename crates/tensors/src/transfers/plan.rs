@@ -17,12 +17,12 @@ pub(super) struct Planned<'a> {
 /// Tensors and metadata to move.
 pub(super) struct Plan<'a> {
     pub(super) tensors: Vec<Planned<'a>>,
-    /// That of the first source that has some, with the names that are left out because they are
-    /// other names of a tensor.
+    /// Metadata of the first source that has any, with the names that are left out because they are
+    /// aliases.
     pub(super) metadata: Metadata,
     /// Tensors and values that are left out because they cannot be moved.
     pub(super) skipped: Vec<Refused>,
-    /// Properties of something that is moved which are not kept with it.
+    /// Properties of moved tensors that are lost.
     pub(super) left_out: Vec<Refused>,
 }
 
@@ -44,21 +44,21 @@ pub(super) fn announce<'a>(
 /// Criteria of the selection.
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
-    /// Patterns of names; none stands for all.
+    /// Patterns of names; empty for all.
     pub(super) only: &'a [String],
     /// True to leave out tensors and values that cannot be moved.
     pub(super) skip_unsupported: bool,
-    /// True to put other names of a tensor into the metadata, and move the tensor once.
+    /// True to move each tensor once and put its aliases into the metadata.
     pub(super) keep_aliases: bool,
 }
 
 /// Limit on the size of all copies of a tensor under its names, as a multiple of the stored size.
 const MOST_GROWTH: u64 = 16;
 
-/// Bytes that all names together may have, however little is stored.
+/// Minimum of bytes for all copies, even if little is stored.
 const LEAST_GROWTH: u64 = 256 << 20;
 
-/// Checks the limit on copies: an error where `written` bytes, the last of them those of `last`,
+/// Checks the limit on copies: returns an error if `written` bytes, the last of them for `last`,
 /// are too large a multiple of the `stored` ones.
 pub(super) fn check_growth(stored: u64, written: u64, last: &str) -> Result<(), Error> {
     if written <= stored.saturating_mul(MOST_GROWTH).saturating_add(LEAST_GROWTH) {
@@ -70,12 +70,12 @@ pub(super) fn check_growth(stored: u64, written: u64, last: &str) -> Result<(), 
     Err(Error::refused(last, reason))
 }
 
-/// Returns the number of bytes of all tensors together.
+/// Returns the size of all tensors together in bytes.
 pub(super) fn total<'a>(tensors: impl Iterator<Item = &'a TensorInfo>) -> u64 {
     tensors.fold(0, |total, info| total.saturating_add(info.bytes))
 }
 
-/// Returns the bytes that the sources store, each tensor once.
+/// Returns the stored bytes of the sources, each tensor counted once.
 fn stored(sources: &[Box<dyn Source>]) -> u64 {
     let own = |source: &dyn Source| {
         let infos = source.tensors().iter().enumerate();
@@ -87,8 +87,8 @@ fn stored(sources: &[Box<dyn Source>]) -> u64 {
 /// Plans a transfer of the tensors of `sources`.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for what cannot be moved, unless that may be left out; two tensors of one
-/// name; a pattern that no name matches; names that would be far more than is stored.
+/// [`Error::CannotSave`] for tensors that cannot be moved, unless they may be left out; two tensors
+/// of one name; a pattern without a match; names for far more bytes than are stored.
 pub(super) fn plan<'a>(
     sources: &'a [Box<dyn Source>],
     choice: Choice<'_>,
@@ -120,7 +120,7 @@ pub(super) fn plan<'a>(
     for source in sources {
         let source = &**source;
         let infos = source.tensors();
-        // Of a tensor that has several names the first one that is chosen is that of its bytes.
+        // The first chosen name of a tensor becomes its primary name.
         let mut first: HashMap<usize, &str> = HashMap::new();
         for (position, info) in infos.iter().enumerate().filter(|(_, info)| is_chosen(&info.name)) {
             if keep_aliases {

@@ -1,4 +1,4 @@
-//! The part that the reports of all transfers share.
+//! Amounts and times that all transfers report.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ pub struct Moved {
     pub tensors: u64,
     /// Their payload in bytes.
     pub bytes: u64,
-    /// From the first byte that was moved until the last one was where it belongs: handed to the
-    /// system, or on the device.
+    /// Time from the first moved byte until the last one was handed to the system, or was on the
+    /// device.
     pub time: Duration,
-    /// Syncing and renaming of what was written.
+    /// Time of syncing and renaming.
     pub sync_time: Duration,
 }

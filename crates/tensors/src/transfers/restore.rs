@@ -1,4 +1,4 @@
-//! A state onto a device, and its buffers back into a file of tensors.
+//! Restores a state to a device, and reads its buffers back into a file of tensors.
 
 use std::{
     io::{self, Read},
@@ -19,21 +19,20 @@ use crate::{Error, Target, TensorSink};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RestoreReport {
-    /// Data moved from the state onto the device; the time of syncing is that of the target.
+    /// Data moved from the state to the device; the sync time is the target's.
     pub moved: Moved,
-    /// Reading back from the device into the target, without syncing.
+    /// Time of reading back from the device into the target, without syncing.
     pub read_back_time: Duration,
-    /// True if the data read back from the device was compared with the checksums of the state,
-    /// too.
+    /// True if the data read back from the device was also compared with the state's checksums.
     pub read_back_verified: bool,
 }
 
-/// Puts `tensors` of `state` onto `device`, each chunk compared with its checksum, and if there is
-/// a target reads them back from the device into it.
+/// Restores `tensors` of `state` to `device`, comparing each chunk with its checksum, and, if there
+/// is a target, reads them back from the device into it.
 ///
-/// What the device gives back is compared with the checksums of the state once more. A target gets
-/// the tensors under those of their names that one of the patterns `only` matches, or under all;
-/// where its own metadata tell other names, each tensor once.
+/// The data read back are compared with the state's checksums again. A target gets the tensors
+/// under those names that match one of the patterns `only`, or under all names; each tensor once if
+/// its metadata can hold aliases.
 ///
 /// # Errors
 /// If the state is damaged, the device or the target fails, or the target cannot hold one of the
@@ -46,7 +45,7 @@ pub fn restore<D: HostedDevice>(
     target: Option<Box<dyn Target>>,
     monitor: &ProgressMonitor,
 ) -> Result<RestoreReport, Error> {
-    // Begun first: a target that cannot hold a tensor says so before the work.
+    // Begin the target first, so that a tensor that it cannot hold is reported before the work.
     let target = target.map(|target| Output::begin(target, state, tensors, only)).transpose()?;
     let (numbers, strings): (Vec<_>, Vec<_>) =
         tensors.iter().cloned().partition(|tensor| tensor.spec().dtype() != DType::String);
@@ -61,7 +60,7 @@ pub fn restore<D: HostedDevice>(
         },
         ..RestoreReport::default()
     };
-    // Strings have no place on a device; they are read and compared all the same.
+    // Devices cannot hold strings; they are still read and verified.
     let mut texts = Vec::with_capacity(strings.len());
     for tensor in &strings {
         report.moved.bytes += tensor.bytes();
@@ -85,13 +84,13 @@ pub fn restore<D: HostedDevice>(
     Ok(report)
 }
 
-/// A tensor between its state and its target.
+/// A tensor between the state and the target.
 enum Restored<'a, M> {
     OnDevice(&'a Tensor, M),
     Strings(Vec<Vec<u8>>),
 }
 
-/// A target that was begun, and what it gets.
+/// A started target, with its tensors.
 struct Output {
     sink: Box<dyn TensorSink>,
     names: Vec<Named>,
@@ -109,8 +108,8 @@ impl Output {
         Ok(Self { sink: target.begin(infos, &metadata)?, names })
     }
 
-    /// Reads tensors back from the device, in the order of the target, and compares them with the
-    /// checksums of the state once more.
+    /// Reads tensors back from the device, in the target's order, and compares them with the
+    /// state's checksums again.
     fn read_back<M: HostedMemory>(
         &mut self,
         restored: &[Restored<'_, M>],
@@ -137,7 +136,7 @@ impl Output {
 }
 
 impl<M> Restored<'_, M> {
-    /// Returns the bytes that come back from the device.
+    /// Returns the number of bytes that are read back from the device.
     fn bytes_on_device(&self) -> u64 {
         match self {
             Self::OnDevice(tensor, _) => tensor.bytes(),
@@ -146,7 +145,7 @@ impl<M> Restored<'_, M> {
     }
 }
 
-/// The bytes that come back from the device, summed as they pass.
+/// Reader of bytes from the device that computes their checksum.
 struct ReadBack<'a, R> {
     data: R,
     sums: PieceSums,

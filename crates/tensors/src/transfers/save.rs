@@ -1,4 +1,4 @@
-//! Tensors of files onto a device, and its buffers into a state.
+//! Uploads tensors of files to a device, and saves its buffers in a state.
 
 use std::{
     io::Write,
@@ -20,41 +20,40 @@ use crate::{Error, Refused, Source, TensorInfo};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SaveReport {
-    /// Data moved from the device into the state.
+    /// Data moved from the device to the state.
     pub moved: Moved,
     /// Length of the state in bytes.
     pub file_bytes: u64,
-    /// Putting the tensors of the sources onto the device.
+    /// Time of uploading the tensors of the sources to the device.
     pub upload_time: Duration,
     /// True if the data went to the disk past the system's page cache; see
     /// [`WriteOptions::with_direct`].
     pub direct: bool,
     /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// Properties of something that was saved which were not kept with it: attributes, keys that
-    /// are no texts.
+    /// Properties of saved tensors that were lost: attributes, keys that are no text.
     pub left_out: Vec<Refused>,
 }
 
-/// A tensor between its source and its state.
+/// A tensor between its source and the state.
 enum Loaded<M> {
-    /// With the checksums of its chunks as the source gave them.
+    /// A tensor on the device, with the source's checksums of its chunks.
     OnDevice(M, Vec<u32>),
     Strings(Vec<Vec<u8>>),
 }
 
-/// Puts the tensors of `sources` onto `device`, then streams the device's buffers into a state at
+/// Uploads the tensors of `sources` to `device`, then streams the device's buffers into a state at
 /// `output`.
 ///
-/// The device is one of a StreamExecutor plug-in or of a PJRT client. The state says that its
-/// arrays are on the device's ordinal, or its id. The metadata is that of the first source that has
-/// some; a tensor of several names is stored once, and the metadata tell the others. What the device
-/// gives back is compared with what the sources gave, by checksums.
+/// The device belongs to a StreamExecutor plug-in or a PJRT client. The state records the device's
+/// ordinal or id for its arrays. The metadata come from the first source that has any; a tensor
+/// with several names is stored once, and the metadata hold the aliases. The device's data are
+/// compared with the sources' by checksums.
 ///
 /// # Errors
-/// [`Error::CannotSave`] for what no state can hold, unless `skip_unsupported`; two tensors of one
-/// name; a tensor that the device does not give back as it was; or whatever the sources, the device
-/// or the file report. No file is left behind then, and an old one stays.
+/// [`Error::CannotSave`] for tensors that a state cannot hold, unless `skip_unsupported`; two
+/// tensors of one name; a tensor that the device returns changed; errors of the sources, the device
+/// or the file. No file is left behind then, and an old one stays.
 pub fn save<D: HostedDevice>(
     sources: &[Box<dyn Source>],
     output: &Path,
@@ -67,8 +66,8 @@ pub fn save<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
-/// Like [`save`], into a stream, such as standard output. A stream is not taken back: where the
-/// work fails, it ends early, and no reader takes what is in it for a state.
+/// Like [`save`], but writes to a stream, such as standard output. Written bytes cannot be taken
+/// back: on failure the stream ends early, and readers reject it.
 ///
 /// # Errors
 /// As [`save`].
@@ -84,8 +83,8 @@ pub fn save_stream<D: HostedDevice>(
     save_into(begin, sources, device, options, skip_unsupported, monitor)
 }
 
-/// Like [`save`], into the state that `begin_state` begins: at an address, or as the part of one
-/// process of several.
+/// Like [`save`], but writes to the state that `begin_state` creates: at an address, or one
+/// process's part of a state.
 ///
 /// # Errors
 /// As [`save`].
@@ -100,8 +99,7 @@ pub fn save_into<D: HostedDevice>(
     let choice = Choice { only: &[], skip_unsupported, keep_aliases: true };
     let Plan { tensors, metadata, skipped, left_out } = plan(sources, choice)?;
     let mut report = SaveReport { skipped, left_out, ..SaveReport::default() };
-    // The output is begun before the work, so that a place where no file can be made is found out
-    // at once.
+    // Create the output before the work, so that an unusable path is reported at once.
     let options = options.clone().with_metadata(metadata).with_monitor(monitor.clone());
     let mut writer = begin_state(options)?;
 
@@ -135,7 +133,7 @@ pub fn save_into<D: HostedDevice>(
     Ok(report)
 }
 
-/// Puts tensors of the sources onto the device, in their order.
+/// Uploads tensors of the sources to the device, in order.
 fn load<D: HostedDevice>(
     tensors: &[Planned<'_>],
     device: &D,
@@ -158,7 +156,7 @@ fn load<D: HostedDevice>(
     Ok(loaded)
 }
 
-/// Contents of device memory for a tensor.
+/// Returns the contents of device memory for a tensor.
 fn contents_of(info: &TensorInfo) -> Result<Contents, Error> {
     let contents = Contents::new(info.dtype, info.shape.dims().iter().copied());
     contents.filter(|contents| contents.bytes() == info.bytes).ok_or_else(|| Error::CannotSave {

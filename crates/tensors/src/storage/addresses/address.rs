@@ -1,4 +1,4 @@
-//! Addresses as people write them.
+//! Parser of addresses.
 
 use std::{
     io,
@@ -10,11 +10,11 @@ use object_store::path::Path as Key;
 /// The kinds of object storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Scheme {
-    /// S3, and what speaks as it does.
+    /// S3 and compatible services.
     S3,
     /// Google Cloud Storage.
     Google,
-    /// Azure's blobs.
+    /// Azure Blob Storage.
     Azure,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Address {
         scheme: Scheme,
         /// The bucket, or container.
         bucket: String,
-        /// The key, as it is written: nothing in it is decoded.
+        /// The key as written: nothing in it is decoded.
         key: Key,
     },
     /// A path of the file system.
@@ -37,14 +37,14 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// Returns the address that a path is; `None` if it is a path of the file system.
+    /// Parses an address; `None` for a path of the file system.
     ///
     /// # Errors
-    /// If it begins as an address and is none.
+    /// If the path starts like an address and is invalid.
     pub(super) fn of(path: &Path) -> Option<io::Result<Self>> {
         let text = path.to_str()?;
         if let Some(scheme) = text.strip_suffix(':').filter(|scheme| scheme_of(scheme).is_some()) {
-            // What lies in a folder of this name would be taken for a bucket.
+            // A path into a folder of this name would be taken for a bucket.
             let reason = format!(
                 "the address names no bucket; expected {scheme}://bucket/key, and ./{scheme}: for a \
                  folder of this name"
@@ -52,7 +52,7 @@ impl Address {
             return Some(Err(invalid(&reason)));
         }
         let (scheme, rest) = text.split_once(":/")?;
-        // What makes paths of texts takes one of two slashes for superfluous.
+        // Path libraries collapse two slashes to one.
         let whole = rest.strip_prefix('/');
         let rest = whole.unwrap_or(rest);
         if let Some(kind) = scheme_of(scheme) {
@@ -66,7 +66,7 @@ impl Address {
     }
 }
 
-/// Returns the kind of object storage that a scheme stands for.
+/// Returns the kind of object storage of a scheme.
 fn scheme_of(text: &str) -> Option<Scheme> {
     match text.to_ascii_lowercase().as_str() {
         "s3" | "s3a" => Some(Scheme::S3),
@@ -94,7 +94,7 @@ fn object(scheme: Scheme, written: &str, rest: &str) -> io::Result<Address> {
     Ok(Address::Object { scheme, bucket: bucket.to_owned(), key })
 }
 
-/// `file:///path` and `file://localhost/path`.
+/// Parses `file:///path` and `file://localhost/path`.
 fn file(rest: &str) -> io::Result<Address> {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
@@ -106,7 +106,7 @@ fn file(rest: &str) -> io::Result<Address> {
     Ok(Address::File(PathBuf::from(path)))
 }
 
-/// Returns a text whose characters may be written as `%2F`.
+/// Decodes percent-encoded characters such as `%2F`.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -139,7 +139,7 @@ fn web(text: &str) -> io::Result<Address> {
     }
 }
 
-/// Returns an address of the web without what may be secret: the query.
+/// Returns a web address without its query, which may be secret.
 pub(super) fn shown(uri: &http::Uri) -> String {
     let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
     let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();

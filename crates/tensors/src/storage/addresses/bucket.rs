@@ -1,7 +1,7 @@
 //! A bucket as a tree of files.
 //!
-//! The listing of a prefix is requested once and kept, unless it is long: code that looks at the
-//! files of a model asks for each by its name. So a bucket is for one piece of work, and not for a
+//! The listing of a prefix is requested once and cached, unless it is long: code that reads a model
+//! asks for each file by its name. So a bucket is used for one piece of work, not for a whole
 //! process.
 
 use std::{
@@ -21,17 +21,17 @@ use serdes_files::{
     object::{Driver, Object, RangeCache, Upload, UploadSink, system_error},
 };
 
-/// Prefixes of which it is kept what they hold.
+/// Maximum number of cached prefixes.
 const KEPT: usize = 256;
 
-/// Entries of a prefix of which it is kept what they are; a longer one is asked for again.
+/// Maximum number of cached entries of a prefix; longer listings are requested again.
 const LONGEST: usize = 10_000;
 
 /// The client of a bucket.
 #[derive(Clone)]
 pub(super) struct Client {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// Paginated listing, where the store has it; else a prefix is listed in one go.
+    /// Paginated listing, if the store supports it; otherwise a prefix is listed at once.
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A bucket, and what was seen of it.
+/// A bucket, with its cached listings.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) driver: Arc<Driver>,
@@ -49,7 +49,7 @@ pub(super) struct Bucket {
     listings: Mutex<HashMap<String, Arc<Listing>>>,
 }
 
-/// Listing of a prefix, or its beginning where it is longer than what is kept.
+/// Listing of a prefix, or its beginning if it exceeds the limit.
 #[derive(Debug, Default)]
 struct Listing {
     objects: BTreeMap<String, ObjectMeta>,
@@ -64,7 +64,7 @@ impl Listing {
 
     fn add(&mut self, prefix: &Key, page: ListResult) {
         for meta in page.objects {
-            // What is called as the prefix itself marks it, and is in no directory.
+            // An object with the prefix itself as its name is a marker and no entry.
             let name = name_below(prefix, &meta.location);
             self.objects.extend(name.map(|name| (name, meta)));
         }
@@ -77,7 +77,7 @@ impl Listing {
 /// Kind of the entry at a key.
 enum Found {
     Object(ObjectMeta),
-    /// An object, as a list describes it.
+    /// An object from a listing.
     Listed(ObjectMeta),
     Prefix,
 }
@@ -90,7 +90,7 @@ impl Bucket {
     /// Returns the kind of the entry at a key.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none, or the store's error.
+    /// [`io::ErrorKind::NotFound`] if there is no entry, or the store's error.
     pub(super) fn look(&self, key: &Key) -> io::Result<EntryKind> {
         Ok(match self.find(key)? {
             Found::Object(_) | Found::Listed(_) => EntryKind::File,
@@ -98,10 +98,10 @@ impl Bucket {
         })
     }
 
-    /// Returns the object at a key, read by ranges.
+    /// Opens the object at a key for reading by ranges.
     ///
     /// # Errors
-    /// As [`look`](Self::look), and for a prefix.
+    /// As [`look`](Self::look); an error for a prefix.
     pub(super) fn open(&self, key: &Key) -> io::Result<Arc<dyn ReadAt>> {
         let (driver, store) = (Arc::clone(&self.driver), self.store());
         let object = match self.find(key)? {
@@ -112,8 +112,7 @@ impl Bucket {
         Ok(Arc::new(RangeCache::new(object)?))
     }
 
-    /// Returns the object that is at a key now. Where it is another one than was seen there, all
-    /// that was seen is forgotten.
+    /// Opens the current object at a key. If it differs from the cached one, the cache is cleared.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -132,7 +131,7 @@ impl Bucket {
     /// Returns the names under a prefix.
     ///
     /// # Errors
-    /// As [`look`](Self::look), and for an object.
+    /// As [`look`](Self::look); an error for an object.
     pub(super) fn list(&self, prefix: &Key) -> io::Result<Vec<String>> {
         let listing = self.listing(prefix)?;
         if listing.is_empty() && !prefix.is_root() {
@@ -148,7 +147,7 @@ impl Bucket {
             })?;
             return Ok(names.into_iter().collect());
         }
-        // Where an object has the name of a prefix, there is one entry of it.
+        // If an object and a prefix have the same name, it is listed once.
         let names: BTreeSet<&String> = listing.objects.keys().chain(&listing.prefixes).collect();
         Ok(names.into_iter().cloned().collect())
     }
@@ -166,7 +165,7 @@ impl Bucket {
         })
     }
 
-    /// Hands over what a prefix holds, page by page, until it is told to stop.
+    /// Calls back with the contents of a prefix, page by page, until told to stop.
     fn each_page(
         &self,
         prefix: &Key,
@@ -204,7 +203,7 @@ impl Bucket {
         }
     }
 
-    /// Begins the object at a key.
+    /// Starts the upload of the object at a key.
     ///
     /// # Errors
     /// The error that the store reports.
@@ -242,12 +241,12 @@ impl Bucket {
             };
         }
         let (store, asked) = (self.store(), key.clone());
-        // Which error it is decides what comes next.
+        // The kind of the error decides how to continue.
         let answer = self.driver.run(async move { Ok(store.head(&asked).await) })?;
         match answer {
             Ok(meta) => Ok(Found::Object(meta)),
             Err(error @ StoreError::NotFound { .. }) => {
-                // A bucket that is not there is not found in other words.
+                // A missing bucket gives another message than a missing object.
                 let listing = self.listing(key)?;
                 if listing.is_empty() { Err(system_error(error)) } else { Ok(Found::Prefix) }
             }

@@ -1,7 +1,7 @@
 //! Requests over HTTP, for the clients of object storage and for files of the web.
 //!
-//! It is made of what the server of the proxy is made of already: a client of its own with another
-//! stack below it would take longer to build than all the rest of this module.
+//! Built on the stack of the proxy's server: an HTTP client with another stack would take longer to
+//! build than the rest of this module.
 
 use std::{
     io,
@@ -35,21 +35,21 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use super::http_proxy::ProxyConnector;
 
-/// Longest time for a request with its answer: also for the upload of a part over a slow line.
+/// Longest time for a request with its answer, which may be the upload of a part over a slow line.
 const LONGEST_REQUEST: Duration = Duration::from_secs(5 * 60);
 /// Longest time until a connection is established.
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 /// Longest time that an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
-/// The longest answer to a request that says not how much it wants: lists and errors.
+/// Maximum size in bytes of an answer to a request without a range: lists and errors.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// Sends requests, and keeps connections for the next ones.
+/// An HTTP client that reuses connections.
 #[derive(Clone)]
 pub(super) struct Client {
     client: legacy::Client<HttpsConnector<ProxyConnector>, HttpRequestBody>,
     via: ProxyConnector,
-    /// True if requests may be sent without encryption.
+    /// True if unencrypted requests are permitted.
     allow_plain: bool,
     limit: Duration,
 }
@@ -60,12 +60,13 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Whom the system trusts, or the files that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+/// Returns the system's trusted certificates, or those of the files that `SSL_CERT_FILE` and
+/// `SSL_CERT_DIR` name.
 fn trusted() -> Arc<RootCertStore> {
     static TRUSTED: OnceLock<Arc<RootCertStore>> = OnceLock::new();
     let load = || {
         let mut roots = RootCertStore::empty();
-        // A certificate that cannot be parsed is not trusted; that shows where it is needed.
+        // Certificates that cannot be parsed are ignored; connections that need them fail.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         Arc::new(roots)
     };
@@ -73,10 +74,10 @@ fn trusted() -> Arc<RootCertStore> {
 }
 
 impl Client {
-    /// Returns a client by way of these proxies.
+    /// Creates a client that uses these proxies.
     ///
     /// # Errors
-    /// If there is no encryption, which is a mistake of the build.
+    /// If TLS is unavailable, which is a mistake of the build.
     pub(super) fn new(proxies: Matcher, allow_plain: bool, connect: Duration) -> io::Result<Self> {
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -95,7 +96,7 @@ impl Client {
         Ok(Self { client, via, allow_plain, limit: LONGEST_REQUEST })
     }
 
-    /// Returns a client for files of the web, which may be plain.
+    /// Creates a client for files of the web, which permits unencrypted requests.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -103,10 +104,10 @@ impl Client {
         Self::new(Matcher::from_env(), true, LONGEST_CONNECT)
     }
 
-    /// Sends a request; answers the head of what comes back, of which the body is still to come.
+    /// Sends a request; returns the head of the answer, whose body is still to be read.
     ///
     /// # Errors
-    /// If no answer comes.
+    /// If there is no answer.
     pub(super) async fn send(
         &self,
         mut request: HttpRequest,
@@ -127,7 +128,7 @@ impl Client {
     }
 }
 
-/// Returns the number of bytes that a request asks for, if it says so.
+/// Returns the number of bytes that a request asks for, if it has a range.
 fn wanted_bytes(request: &HttpRequest) -> Option<usize> {
     let range = request.headers().get(header::RANGE)?.to_str().ok()?;
     let (begin, end) = range.strip_prefix("bytes=")?.split_once('-')?;
@@ -135,13 +136,14 @@ fn wanted_bytes(request: &HttpRequest) -> Option<usize> {
     length.checked_add(1)
 }
 
-/// Bytes to make room for before a body arrives that says how long it is, of which `most` are
-/// taken.
+/// Returns the number of bytes to allocate before a body of an announced length arrives, of which
+/// at most `most` are read.
 pub(super) fn room_for(said: Option<u64>, most: u64) -> usize {
     usize::try_from(said.unwrap_or_default().min(most).min(LONGEST_ANSWER as u64)).unwrap_or(0)
 }
 
-/// Returns a body, each frame of which goes to its place as it arrives: many arrive at a time.
+/// Collects a body; each frame is copied into place as it arrives, since many bodies arrive at a
+/// time.
 async fn gathered(
     body: Incoming,
     most: usize,
@@ -175,7 +177,7 @@ impl HttpService for Client {
     }
 }
 
-/// Makes the clients of stores.
+/// Creates the HTTP clients of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connector;
 
@@ -200,7 +202,7 @@ impl ConnectsStores for Connector {
             .unwrap_or(LONGEST_CONNECT);
         let mut client = Client::new(proxies, is_set(ClientConfigKey::AllowHttp), connect)
             .map_err(|error| unsupported(&error.to_string()))?;
-        // The default of half a minute is too short for a part over a slow line.
+        // The default of 30 s is too short for a part over a slow line.
         let limit = value(ClientConfigKey::Timeout);
         let limit = limit.and_then(|text| humantime::parse_duration(&text).ok());
         client.limit =
@@ -209,7 +211,7 @@ impl ConnectsStores for Connector {
     }
 }
 
-/// Returns true if the setting's text is one that object_store reads as true.
+/// Returns true if object_store reads the setting's text as true.
 fn is_true(text: &str) -> bool {
     ["1", "true", "on", "yes", "y"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }

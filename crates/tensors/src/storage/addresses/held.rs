@@ -7,8 +7,8 @@ use serdes_files::object::{changed, header_text};
 
 const COUNT: usize = 5;
 
-/// Headers that tell a file from another one at its address, with their names in messages. Servers
-/// send some of them or none, and need not honour the conditions that are made of them.
+/// Headers that identify the version of a file, with their names in messages. Servers send some of
+/// them or none, and need not honour conditions on them.
 static NAMES: [(HeaderName, &str); COUNT] = [
     (header::ETAG, "ETag"),
     (header::LAST_MODIFIED, "Last-Modified"),
@@ -17,20 +17,20 @@ static NAMES: [(HeaderName, &str); COUNT] = [
     (HeaderName::from_static("x-ms-version-id"), "x-ms-version-id"),
 ];
 
-/// Properties of a file in the first answer; by default none.
+/// Properties of a file in the first answer; empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held(Arc<[Option<HeaderValue>; COUNT]>);
 
 impl Held {
-    /// Properties in the headers of an answer.
+    /// Extracts the properties from the headers of an answer.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         Self(Arc::new(NAMES.each_ref().map(|(name, _)| headers.get(name).cloned())))
     }
 
-    /// Compares what a later answer says.
+    /// Compares the properties with those of a later answer.
     ///
     /// # Errors
-    /// If anything is another, or is said by one of the two alone.
+    /// If a property differs, or only one of the answers has it.
     pub(super) fn check(&self, headers: &HeaderMap) -> io::Result<()> {
         let later = Self::of(headers);
         for (((_, name), expected), found) in NAMES.iter().zip(&*self.0).zip(&*later.0) {
@@ -41,10 +41,10 @@ impl Held {
         Ok(())
     }
 
-    /// Returns the condition that a later request makes: the file is still the same.
+    /// Returns the condition for later requests that the file is unchanged.
     pub(super) fn condition(&self) -> Option<(HeaderName, HeaderValue)> {
         let [tag, modified, ..] = &*self.0;
-        // A weak tag fulfils no such condition.
+        // A weak tag cannot fulfil this condition.
         match tag.as_ref().filter(|tag| tag.as_bytes().starts_with(b"\"")) {
             Some(tag) => Some((header::IF_MATCH, tag.clone())),
             None => Some((header::IF_UNMODIFIED_SINCE, modified.clone()?)),

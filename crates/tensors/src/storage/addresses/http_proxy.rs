@@ -1,4 +1,4 @@
-//! Connections, by way of the proxy that the environment names, if it names one.
+//! Connects to servers directly or through the proxy of the environment.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use tower_service::Service;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connects to hosts, or to the proxy before them.
+/// Connects to hosts, or to their proxy.
 #[derive(Clone)]
 pub(super) struct ProxyConnector {
     pub(super) direct: HttpConnector,
@@ -28,8 +28,8 @@ pub(super) struct ProxyConnector {
 }
 
 impl ProxyConnector {
-    /// Returns the value of `Proxy-Authorization` for a request without encryption, which the proxy
-    /// sees.
+    /// Returns the value of `Proxy-Authorization` for an unencrypted request, which the proxy
+    /// reads.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         let is_plain = uri.scheme() == Some(&Scheme::HTTP);
         let proxy = is_plain.then(|| self.proxies.intercept(uri)).flatten()?;
@@ -65,7 +65,7 @@ impl Service<Uri> for ProxyConnector {
     }
 }
 
-/// A connection, and whether a proxy reads the requests on it.
+/// A connection; also records if a proxy reads its requests.
 pub(super) struct Stream {
     io: TokioIo<TcpStream>,
     proxied: bool,

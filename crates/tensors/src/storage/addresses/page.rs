@@ -1,4 +1,4 @@
-//! Pages of the web, which are only read.
+//! Web pages, which are read-only.
 
 use std::{io, path::PathBuf, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns the error of an action that writes.
+    /// Returns the error for an action that writes.
     fn refused(&self, action: &'static str) -> Error {
         Error::io(action, &self.name(), read_only())
     }
@@ -37,8 +37,8 @@ impl Location for Page {
     }
 
     fn look(&self) -> io::Result<EntryKind> {
-        // What is added to an address that is signed is added to its query: the server would
-        // answer with the file itself.
+        // A suffix of a signed address becomes part of its query: the server would answer with the
+        // file itself.
         if self.uri.query().is_some_and(|query| query.ends_with(".index")) {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -1,10 +1,10 @@
-//! Profiles of AWS: settings from the user's files that the environment lacks.
+//! AWS profiles: settings from the user's files that the environment lacks.
 //!
-//! The files are those of the tools of AWS, `~/.aws/config` and `~/.aws/credentials`, of which
-//! `AWS_PROFILE` names a section. Used are keys in the file, the region and the endpoint. Other
+//! The files are those of the AWS tools, `~/.aws/config` and `~/.aws/credentials`, in which
+//! `AWS_PROFILE` selects a section. Keys in the files, the region and the endpoint are used. Other
 //! sources of keys (roles, single sign-on, programs) are refused with a message, since a user who
-//! names such a profile must not get the credentials of the machine. No message has a value of a
-//! file in it.
+//! names such a profile must not get the credentials of the machine. Messages contain no values of
+//! a file.
 
 use std::{
     env,
@@ -15,10 +15,10 @@ use std::{
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key};
 
-/// Bytes of a file that are read; a longer one is none of the kind.
+/// Maximum size of a file in bytes; a longer one is no such file.
 const LONGEST: u64 = 1 << 20;
 
-/// Settings by which a profile gets its keys elsewhere.
+/// Settings for other sources of keys.
 const ELSEWHERE: [&str; 7] = [
     "role_arn",
     "source_profile",
@@ -37,7 +37,7 @@ struct Profile {
     session_token: Option<String>,
     region: Option<String>,
     endpoint_url: Option<String>,
-    /// The setting by which it gets its keys elsewhere.
+    /// The setting for another source of keys, if there is one.
     elsewhere: Option<&'static str>,
 }
 
@@ -58,11 +58,12 @@ impl Profile {
         *slot = Some(value.to_owned());
     }
 
-    /// Takes what the section of a file says in place of what was known; false if it has none.
+    /// Takes the settings of a file's section, replacing earlier ones; returns false without the
+    /// section.
     fn take(&mut self, text: &str, is_section: impl Fn(&str) -> bool) -> bool {
         let (mut inside, mut seen) = (false, false);
         for line in text.trim_start_matches('\u{feff}').lines() {
-            // What is indented belongs to the setting above it, and no such is taken.
+            // Indented lines belong to the setting above, and are ignored.
             if line.starts_with([' ', '\t', '#', ';']) {
                 continue;
             }
@@ -77,7 +78,7 @@ impl Profile {
         seen
     }
 
-    /// Returns the profile of this name in the texts of both files; `None` if neither has it.
+    /// Returns the profile of this name from the texts of both files; `None` if neither has it.
     fn of(name: &str, config: &str, credentials: &str) -> Option<Self> {
         let mut profile = Self::default();
         let in_config = profile.take(config, |section| {
@@ -87,16 +88,16 @@ impl Profile {
                 _ => section == "default" && name == "default",
             }
         });
-        // Keys in the file of credentials go before others.
+        // Keys in the credentials file take precedence.
         let in_credentials = profile.take(credentials, |section| section == name);
         (in_config || in_credentials).then_some(profile)
     }
 }
 
-/// Returns the client in the making, with what its environment leaves open and its profile says.
+/// Completes a client's builder with settings from the profile that the environment lacks.
 ///
 /// # Errors
-/// If the profile that the environment names is not there, or gets its keys elsewhere.
+/// If the profile that the environment names is missing, or uses another source of keys.
 pub(super) fn complete(builder: AmazonS3Builder) -> io::Result<AmazonS3Builder> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     let named = variable("AWS_PROFILE").or_else(|| variable("AWS_DEFAULT_PROFILE"));
@@ -106,8 +107,8 @@ pub(super) fn complete(builder: AmazonS3Builder) -> io::Result<AmazonS3Builder> 
     fill(builder, named.as_deref(), &config, &credentials)
 }
 
-/// Returns a file of the user; nothing where there is none, or where none was asked for and it
-/// cannot be read.
+/// Reads a file of the user; returns an empty text if it is missing, or unreadable and not
+/// explicitly requested.
 fn text_of(path: Option<String>, name: &str, asked: bool) -> io::Result<String> {
     let home = || env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from);
     let path = match path {
@@ -159,7 +160,7 @@ fn fill(
         has(&[Key::ContainerCredentialsRelativeUri, Key::ContainerCredentialsFullUri]);
 
     let mut builder = builder;
-    // The default profile does not stand in the way of the keys of the machine.
+    // The default profile does not override the keys of the machine.
     let is_left_out = named.is_none() && in_container && profile.elsewhere.is_some();
     if !has_keys && !is_left_out {
         builder = with_keys(builder, name, profile)?;
@@ -173,7 +174,7 @@ fn fill(
     Ok(builder)
 }
 
-/// Returns the client in the making with the keys of a profile, if it has some.
+/// Sets the keys of a profile in a client's builder, if it has any.
 fn with_keys(
     builder: AmazonS3Builder,
     name: &str,

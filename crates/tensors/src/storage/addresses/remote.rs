@@ -1,4 +1,4 @@
-//! Remote storage: buckets and the web, each with one client.
+//! Remote storage: buckets and the web, with one client each.
 
 use std::{
     collections::HashMap,
@@ -16,19 +16,19 @@ use super::{
     web::Web,
 };
 
-/// A bucket's name among those of all storage.
+/// Identifies a bucket: kind of storage and name.
 type Name = (Scheme, String);
 
-/// The clients of one piece of work.
+/// The clients for one piece of work.
 #[derive(Clone, Default)]
 pub(in super::super) struct Remote {
     monitor: ProgressMonitor,
-    /// Clients of buckets that were given, in place of those that the environment describes.
+    /// Clients that were passed in, instead of those from the environment.
     given: HashMap<Name, Arc<dyn ObjectStore>>,
     open: Arc<Open>,
 }
 
-/// Clients and buckets that were made on demand.
+/// Clients and buckets created on demand.
 #[derive(Default)]
 struct Open {
     driver: OnceLock<Arc<Driver>>,
@@ -43,7 +43,7 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Clients without listings, for work that this monitor cancels.
+    /// Returns clients without cached listings, for work that this monitor cancels.
     pub(in super::super) fn watched(&self, monitor: ProgressMonitor) -> Self {
         Self { monitor, given: self.given.clone(), open: Arc::default() }
     }
@@ -59,11 +59,10 @@ impl Remote {
         Self { open: Arc::default(), ..self }
     }
 
-    /// Returns a bucket, with the client that was made of the environment when it was asked for
-    /// first.
+    /// Returns a bucket; its client is created from the environment on first use.
     ///
     /// # Errors
-    /// If the environment does not describe one.
+    /// If the environment has no valid configuration for it.
     pub(super) fn bucket(&self, scheme: Scheme, bucket: &str) -> io::Result<Arc<Bucket>> {
         let name = (scheme, bucket.to_owned());
         let mut buckets = self.open.buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,10 +78,10 @@ impl Remote {
         Ok(made)
     }
 
-    /// Files of the web.
+    /// Returns the client for files of the web.
     ///
     /// # Errors
-    /// If there can be no client.
+    /// If the client cannot be created.
     pub(super) fn web(&self) -> io::Result<Arc<Web>> {
         if let Some(web) = self.open.web.get() {
             return Ok(Arc::clone(web));

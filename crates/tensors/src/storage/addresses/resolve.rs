@@ -1,4 +1,4 @@
-//! Resolution of addresses, and storage that takes them.
+//! Resolution of addresses, and storage that supports them.
 
 use std::{borrow::Cow, io, path::Path, sync::Arc};
 
@@ -13,14 +13,14 @@ use super::{
 };
 
 impl Storage {
-    /// Returns the file system, and what addresses lead to. Nothing is asked before it is needed.
+    /// Creates storage for the file system and addresses. Clients are created on first use.
     #[must_use]
     pub fn anywhere() -> Self {
         Self { remote: Some(Remote::default()) }
     }
 
-    /// Sets the client for the bucket at an address (`s3://bucket`), in place of one that the
-    /// environment describes.
+    /// Sets the client for the bucket at an address (`s3://bucket`), instead of one from the
+    /// environment.
     ///
     /// ```
     /// use std::{path::Path, sync::Arc};
@@ -36,7 +36,7 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If the address is not that of a bucket.
+    /// If the address is no bucket.
     pub fn with_bucket(self, address: &str, store: Arc<dyn ObjectStore>) -> io::Result<Self> {
         let Some(Address::Object { scheme, bucket, .. }) =
             Address::of(Path::new(address)).transpose()?
@@ -50,10 +50,10 @@ impl Storage {
 }
 
 impl Remote {
-    /// Returns the place that an address leads to; `None` for a path that is none.
+    /// Resolves an address; `None` for a file system path.
     ///
     /// # Errors
-    /// If it is an address that is wrong, or there can be no client for it.
+    /// If the address is invalid, or its client cannot be created.
     pub(in super::super) fn locate<'p>(
         &self,
         path: &'p Path,
@@ -69,10 +69,10 @@ impl Remote {
         }))
     }
 
-    /// Returns the path of the file system that a path is, or leads to; `None` for other places.
+    /// Returns the file system path of a path or address; `None` for other places.
     ///
     /// # Errors
-    /// If it is an address that is wrong.
+    /// If the address is invalid.
     pub(in super::super) fn system_path<'p>(
         &self,
         path: &'p Path,
@@ -84,7 +84,7 @@ impl Remote {
         })
     }
 
-    /// Returns the path as messages show it, without anything secret.
+    /// Returns the path for messages, without secrets.
     pub(in super::super) fn name(&self, path: &Path) -> String {
         match Address::of(path) {
             Some(Ok(Address::Web(uri))) => shown(&uri),
@@ -94,7 +94,7 @@ impl Remote {
     }
 }
 
-/// Returns the name of an address that is none, which may have anything in it.
+/// Returns the text for an invalid address, which may contain anything.
 fn name_of_malformed(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     match text.split_once("://") {

@@ -1,4 +1,4 @@
-//! Clients of object storage, as the environment describes them.
+//! Clients of object storage, configured by the environment.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -10,16 +10,16 @@ use serdes_files::object::system_error;
 
 use super::{address::Scheme, bucket::Client, client::Connector, profiles};
 
-/// Somebody waits: what fails for so long is reported.
+/// Longest time for retries: the user waits meanwhile.
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
-/// Attempts after the first.
+/// Number of retries.
 const RETRIES: usize = 5;
 
-/// Returns the client of a bucket, with the credentials, the region and the endpoint that the
-/// environment names: `AWS_…`, and the profile that it names; `GOOGLE_…`, `AZURE_…`.
+/// Creates the client of a bucket, with the credentials, the region and the endpoint from the
+/// environment: `AWS_…` and its profile; `GOOGLE_…`, `AZURE_…`.
 ///
 /// # Errors
-/// If what the environment says is not enough, or wrong.
+/// If the environment's configuration is incomplete or invalid.
 pub(super) fn connect(scheme: Scheme, bucket: &str) -> io::Result<Client> {
     let retry = RetryConfig {
         backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },

@@ -1,6 +1,6 @@
 //! Files of the web, read by ranges.
 //!
-//! A server that does not take ranges sends the whole file, which is kept in a temporary one.
+//! A server without range support sends the whole file, which is kept in a temporary file.
 
 use std::{
     io::{self, Read},
@@ -30,22 +30,22 @@ use super::{
     held::Held,
 };
 
-/// Bytes of the first request, which are mostly all that a file is asked for besides its end.
+/// Size of the first request in bytes, which mostly suffices besides the end of a file.
 const FIRST: u64 = 64 << 10;
-/// Addresses that a server may send on to.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 10;
-/// Attempts after the first, where a server is busy or a connection breaks.
+/// Number of retries if a server is busy or a connection breaks.
 const RETRIES: u32 = 3;
 /// Longest time without a byte from a server.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
-/// Bytes a second that a server sends at least, once it was waited for so long.
+/// Minimum rate of a server in bytes per second, after the longest silence.
 const LEAST_RATE: u64 = 1024;
 /// Interval at which a wait for a body checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Files that are kept open between a look and a read.
+/// Maximum number of files that stay open between a look and a read.
 const KEPT: usize = 16;
 
-/// Files of the web, and those that were opened last.
+/// Files of the web, with those that were opened last.
 #[derive(Debug)]
 pub(super) struct Web {
     client: Client,
@@ -62,7 +62,7 @@ impl Web {
     /// Returns the file at an address.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none, or what the server says.
+    /// [`io::ErrorKind::NotFound`] if there is no file, or the server's error.
     pub(super) fn open(&self, uri: &Uri) -> io::Result<Arc<dyn ReadAt>> {
         let opened = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, file)) = opened().iter().find(|(known, _)| known == uri) {
@@ -77,7 +77,7 @@ impl Web {
         Ok(file)
     }
 
-    /// Forgets what was opened: what is opened next is what is there by then.
+    /// Clears the cache: later opens request the current files.
     pub(super) fn forget(&self) {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -106,7 +106,7 @@ impl Web {
 
 /// Result of the first request.
 enum First {
-    /// A part of it: the server takes ranges.
+    /// A part of the file: the server supports ranges.
     Part {
         /// Address of the file after redirects.
         uri: Uri,
@@ -114,7 +114,7 @@ enum First {
         held: Held,
         head: Bytes,
     },
-    /// All of it.
+    /// The whole file.
     Whole(Incoming),
 }
 
@@ -134,7 +134,7 @@ async fn first(client: &Client, uri: Uri) -> io::Result<First> {
             }
             Ok(First::Part { uri, size, held, head })
         }
-        // There is no byte in the range: the file is empty.
+        // The range is empty: the file has no bytes.
         StatusCode::RANGE_NOT_SATISFIABLE => {
             Ok(First::Part { uri, size: 0, held: Held::default(), head: Bytes::new() })
         }
@@ -143,7 +143,7 @@ async fn first(client: &Client, uri: Uri) -> io::Result<First> {
     }
 }
 
-/// Returns an error for bytes that are not those of the file, though nothing else was asked for.
+/// Returns an error for encoded bytes, although only the plain ones were requested.
 fn check_encoding(headers: &HeaderMap) -> io::Result<()> {
     let encodings = headers.get_all(header::CONTENT_ENCODING);
     match encodings.iter().find(|found| !found.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -159,7 +159,7 @@ fn check_encoding(headers: &HeaderMap) -> io::Result<()> {
     }
 }
 
-/// `bytes 0-65535/123456`: where a part begins, and the length of the file.
+/// Parses `bytes 0-65535/123456`: the begin of a part, and the length of the file.
 fn part_of(headers: &HeaderMap) -> Option<(u64, u64)> {
     let text = headers.get(header::CONTENT_RANGE)?.to_str().ok()?;
     let (range, size) = text.strip_prefix("bytes ")?.split_once('/')?;
@@ -176,7 +176,7 @@ fn refused(status: StatusCode) -> io::Error {
     io::Error::new(kind, format!("the server answered {status}"))
 }
 
-/// Asks for a range, wherever the server sends on to.
+/// Requests a range, following redirects.
 async fn get(
     client: &Client,
     mut uri: Uri,
@@ -201,11 +201,11 @@ async fn get(
     Err(io::Error::other(format!("the server sends on more than {REDIRECTS} times")))
 }
 
-/// Returns the address that a `Location` means.
+/// Resolves the address of a `Location` header.
 fn joined(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next()?;
     let (scheme, host) = (base.scheme_str()?, base.authority()?);
-    // An address may stand in the query of another one.
+    // A query may contain another address.
     let way = location.split(['?', '/']).next()?;
     let text = if way.ends_with(':') && location.contains("://") {
         location.to_owned()
@@ -238,7 +238,7 @@ async fn get_from(
         let headers = request.headers_mut();
         let bytes = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
         headers.insert(header::RANGE, bytes.parse().map_err(io::Error::other)?);
-        // Compressed bytes are not those of the file.
+        // Compressed bytes differ from those of the file.
         headers.insert(header::ACCEPT_ENCODING, header::HeaderValue::from_static("identity"));
         let agent = concat!("serdes/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, header::HeaderValue::from_static(agent));
@@ -270,7 +270,7 @@ fn failed(uri: &Uri, error: &HttpError) -> io::Error {
     io::Error::other(format!("no answer from {}: {cause}", shown(uri)))
 }
 
-/// Returns the body of an answer, of which no more than this many bytes are taken.
+/// Reads the body of an answer, up to a maximum number of bytes.
 async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
     let mut arriving = Body::new(answer.into_body());
     let mut bytes = BytesMut::with_capacity(room_for(arriving.body.size_hint().exact(), most));
@@ -283,11 +283,11 @@ async fn body_of(answer: Response<Incoming>, most: u64) -> io::Result<Bytes> {
     Ok(bytes.freeze())
 }
 
-/// A body with a minimum rate: a server that sends a byte now and then is given up.
+/// A body with a minimum rate: reading fails if a server sends only a byte now and then.
 struct Body {
     body: Incoming,
     bytes: u64,
-    /// Time that was spent on waiting.
+    /// Time spent waiting.
     waited: Duration,
 }
 
@@ -296,7 +296,7 @@ impl Body {
         Self { body, bytes: 0, waited: Duration::ZERO }
     }
 
-    /// Next bytes; `None` at the end.
+    /// Reads the next bytes; `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
         let begin = Instant::now();
         let frame = timeout(LONGEST_SILENCE, self.body.frame()).await.map_err(|_| silent())?;
@@ -314,18 +314,18 @@ impl Body {
     }
 }
 
-/// Longest time in which `bytes` bytes must arrive.
+/// Returns the longest time for `bytes` bytes to arrive.
 const fn longest_wait(bytes: u64) -> Duration {
     LONGEST_SILENCE.saturating_add(Duration::from_secs(bytes / LEAST_RATE))
 }
 
-/// Hands on the body of an answer as it arrives.
+/// Forwards the body of an answer as it arrives.
 async fn pass_on(body: Incoming, to: SyncSender<io::Result<Bytes>>) {
     let mut body = Body::new(body);
     loop {
         let Some(part) = body.next().await.transpose() else { return };
         let is_last = part.is_err();
-        // The reader keeps up with its disk; one that stopped reading wants no more.
+        // The reader is limited by its disk; if it stops reading, the rest is not needed.
         let mut part = Some(part);
         while let Some(waiting) = part.take() {
             match to.try_send(waiting) {
@@ -343,7 +343,7 @@ async fn pass_on(body: Incoming, to: SyncSender<io::Result<Bytes>>) {
     }
 }
 
-/// A body that arrives.
+/// Reader of a body that is arriving.
 struct Arriving {
     receive: Receiver<io::Result<Bytes>>,
     rest: Bytes,
@@ -368,7 +368,7 @@ impl Read for Arriving {
     }
 }
 
-/// A file on a server, with the properties that requests check.
+/// A file on a server, with the properties that later answers must have.
 #[derive(Clone)]
 struct Remote {
     client: Client,
@@ -415,7 +415,7 @@ impl Remote {
 struct WebFile {
     driver: Arc<Driver>,
     remote: Remote,
-    /// Its beginning.
+    /// Beginning of the file.
     head: Bytes,
 }
 

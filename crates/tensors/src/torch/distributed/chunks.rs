@@ -1,23 +1,23 @@
-//! Checks that the chunks of a tensor make up all of it, without overlap.
+//! Checks that the chunks of a tensor cover it without overlap.
 
 use super::{super::error::TorchError, description::Sharded};
 
-/// Comparisons of two chunks for each chunk of a checkpoint, and whatever their number: chunks that
-/// are cut as meshes of devices are need far fewer.
+/// Comparisons of two chunks per chunk of a checkpoint: chunks cut for device meshes need far
+/// fewer.
 const COMPARISONS: u64 = 1 << 10;
 const LEAST_COMPARISONS: u64 = 1 << 22;
 
-/// Comparisons that are left for the tensors of a checkpoint.
+/// Remaining comparisons for the tensors of a checkpoint.
 pub(super) struct Comparisons(u64);
 
 impl Comparisons {
-    /// Returns the limit for a checkpoint of `chunks` chunks.
+    /// Creates the limit for a checkpoint of `chunks` chunks.
     pub(super) const fn of(chunks: usize) -> Self {
         Self((chunks as u64).saturating_mul(COMPARISONS).saturating_add(LEAST_COMPARISONS))
     }
 }
 
-/// An error unless each element of a tensor is in exactly one of its chunks.
+/// Returns an error unless each element of a tensor is in exactly one of its chunks.
 pub(super) fn check(tensor: &Sharded, left: &mut Comparisons) -> Result<(), TorchError> {
     let wrong = |found: &str| {
         let found = format!("{:?} {found}", tensor.name);
@@ -45,8 +45,8 @@ pub(super) fn check(tensor: &Sharded, left: &mut Comparisons) -> Result<(), Torc
     }
 }
 
-/// Returns true if two chunks share elements. They are gone through along the dimension that is cut
-/// most often, and each is compared with those that reach into its first index.
+/// Returns true if two chunks share elements. Sweeps along the dimension with the most cuts, and
+/// compares each chunk with those that reach into its first index.
 fn overlaps(tensor: &Sharded, left: &mut Comparisons) -> Result<bool, TorchError> {
     let cuts = |dimension: usize| {
         let mut offsets: Vec<u64> = tensor

@@ -1,6 +1,5 @@
-//! Checkpoints of torch.distributed: a folder of `.metadata`, a pickle that says which tensors there
-//! are and of which chunks, and files that many archives of `torch.save` follow each other in, one a
-//! chunk.
+//! Checkpoints of torch.distributed: a folder of `.metadata`, a pickle that lists the tensors and
+//! their chunks, and files of concatenated `torch.save` archives, one per chunk.
 
 mod chunks;
 mod description;

@@ -33,15 +33,15 @@ use super::{
 /// file.
 const MOST_GROWTH: u64 = 16;
 
-/// Bytes that the tensors may have, however small the files.
+/// Minimum of bytes that the tensors may have, for files of any size.
 const LEAST_GROWTH: u64 = 256 << 20;
 
 /// Place of a tensor of the listing.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// In chunks.
+    /// A tensor in chunks.
     Sharded(usize),
-    /// In the archive of a value.
+    /// A tensor in the archive of a value.
     Inside(usize, usize),
 }
 
@@ -57,11 +57,12 @@ pub(in super::super::super) struct DistributedSource {
 }
 
 impl DistributedSource {
-    /// Opens the checkpoint in a folder: all files are there, and as long as the description says.
+    /// Opens the checkpoint in a folder: checks that all files exist with the lengths in the
+    /// description.
     ///
     /// # Errors
     /// If a file is missing or too short, the description is damaged, or the chunks of a tensor are
-    /// not all of it.
+    /// incomplete.
     pub(in super::super::super) fn open(tree: Arc<dyn Tree>, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(DESCRIPTION);
         let shown = PathBuf::from(tree.name(&path));
@@ -97,7 +98,7 @@ impl DistributedSource {
         PathBuf::from(self.tree.name(&self.folder.join(name)))
     }
 
-    /// Returns the lengths of all files, each of which holds what the description says.
+    /// Returns the lengths of all files, checked against the description.
     fn sizes(&self, values: &[(String, Place)]) -> Result<Vec<u64>, Error> {
         let mut ends = vec![0_u64; self.files.len()];
         let chunks = self.sharded.iter().flat_map(|tensor| &tensor.chunks);
@@ -161,7 +162,7 @@ impl DistributedSource {
         Ok(())
     }
 
-    /// Reads the values that are no tensors: each is a file of `torch.save` of its own.
+    /// Reads the values that are no tensors: each is a separate `torch.save` file.
     fn add_values(&mut self, values: &[(String, Place)]) -> Result<(), Error> {
         let mut leaves = String::new();
         for (name, place) in values {
@@ -192,7 +193,7 @@ impl DistributedSource {
         Ok(())
     }
 
-    /// Refuses what has the name of something else.
+    /// Refuses duplicate names.
     fn check_names(&mut self) {
         let mut names = HashSet::new();
         let twice: Vec<usize> = (0..self.listing.tensors.len())
@@ -209,8 +210,8 @@ impl DistributedSource {
         }
     }
 
-    /// Looks into the archive of a chunk: where its elements lie in its file, which are as many and
-    /// of the type that the description says. Its checksum is compared if that is asked for.
+    /// Reads the archive of a chunk: returns the position of its elements, whose number and type
+    /// must match the description. Verifies its checksum on request.
     fn look_into(
         &self,
         tensor: &Sharded,
@@ -248,7 +249,7 @@ impl DistributedSource {
         Ok(layout)
     }
 
-    /// Looks into the chunks of all tensors; what is wrong with them, and where `go_on` ended it.
+    /// Reads the chunks of all tensors; returns the errors, and where `go_on` ended the work.
     fn look_into_chunks(
         &self,
         is_verified: bool,
@@ -295,7 +296,7 @@ impl Chunks for DistributedSource {
     }
 }
 
-/// Returns the description of a tensor of these extents; why there is none.
+/// Returns the description of a tensor of these extents, or the reason why there is none.
 fn info_of(name: &str, extents: &[u64], elements: Elements) -> Result<TensorInfo, String> {
     let (dtype, pairs) = match elements {
         Elements::Typed(dtype) => (dtype, 1),
@@ -371,7 +372,7 @@ impl Source for DistributedSource {
     }
 }
 
-/// An archive in a file of many.
+/// One of several archives in a file.
 struct Part {
     file: Arc<dyn ReadAt>,
     begin: u64,
