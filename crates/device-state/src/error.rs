@@ -1,4 +1,4 @@
-//! Why a state could not be written, read or moved.
+//! Errors of writing, reading and moving states.
 
 use std::{
     io,
@@ -9,24 +9,24 @@ use serdes::codec::{DecodeError, EncodeError, ErrorKind};
 use serdes_files::{self, Cancelled};
 use serdes_pjrt::PjrtError;
 
-/// Why a state could not be written, read or moved.
+/// An error of writing, reading or moving a state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    // The bytes.
-    /// The file is something else.
+    // Errors of the bytes.
+    /// The file is no device state.
     #[error(
         "{} is no device state: found {found}, expected a file that serdes saved",
         subject(path)
     )]
     #[non_exhaustive]
     NotDeviceState {
-        /// The file, where it is known.
+        /// The file, if it is known.
         path: Option<PathBuf>,
         /// First bytes of the file.
         found: String,
     },
-    /// Bytes that no version explains.
+    /// The bytes are damaged: no version has such a layout.
     #[error(
         "the device state{} is damaged at its {place}: found {found}, expected {expected}; take another copy{}",
         named(path),
@@ -43,7 +43,7 @@ pub enum Error {
         /// The value that was expected.
         expected: String,
     },
-    /// Nothing is left of a state: its header is damaged, or the index over its parts.
+    /// A state cannot be salvaged: its header is damaged, or the index over its parts.
     #[error(
         "nothing of {} can be salvaged, because its {place} is damaged: found {found}, expected {expected}; {remedy}",
         path.display()
@@ -77,7 +77,7 @@ pub enum Error {
         /// The newest number that this build reads.
         supported: i64,
     },
-    /// The state uses something that a reader must understand and that this build does not know.
+    /// The state has a critical field that this build does not know.
     #[error(
         "the state{} needs {what} {found}, which this build does not know; upgrade this build",
         named(path)
@@ -86,12 +86,12 @@ pub enum Error {
     TooNewFeature {
         /// The file, where it is known.
         path: Option<PathBuf>,
-        /// Kind of the thing.
+        /// Kind of the field.
         what: &'static str,
-        /// Its number.
+        /// Number of the field.
         found: u32,
     },
-    /// The format of the state is one that this build no longer reads.
+    /// The format of the state is too old for this build.
     #[error(
         "the device state format {found} of the state{} is older than {supported}, the oldest that this build reads; restore it with an older build, and save it from there at format {supported} or newer",
         named(path)
@@ -105,7 +105,7 @@ pub enum Error {
         /// The oldest format that this build reads.
         supported: i32,
     },
-    /// The build that wrote the state is one whose states this build does not take.
+    /// The state was written by a build whose states this build does not read.
     #[error(
         "the state{} was written by a build of device-state number {found}, and this build takes {supported} or newer; save it again with a newer build",
         named(path)
@@ -116,7 +116,7 @@ pub enum Error {
         path: Option<PathBuf>,
         /// The number of the build that wrote the state.
         found: i32,
-        /// The oldest number whose states this build takes.
+        /// The oldest producer whose states this build reads.
         supported: i32,
     },
     /// The writer lists this build's number as faulty.
@@ -128,7 +128,7 @@ pub enum Error {
     BadConsumer {
         /// The file, where it is known.
         path: Option<PathBuf>,
-        /// Our number.
+        /// The number of this build.
         number: i32,
         /// The release that wrote the state.
         release: String,
@@ -145,7 +145,7 @@ pub enum Error {
         source: Box<DecodeError>,
     },
 
-    /// A part of a state that several processes saved is not there.
+    /// A part of a state that several processes saved is missing.
     #[error(
         "{part} of the state is not at {}; the parts of a state belong beside it: copy the directory along with the file",
         place.display()
@@ -154,10 +154,10 @@ pub enum Error {
     MissingPart {
         /// The part.
         part: String,
-        /// Place where it was looked for.
+        /// Path where it was expected.
         place: PathBuf,
     },
-    /// Data of a tensor lies in a part that cannot be used.
+    /// Data of a tensor are in a part that cannot be used.
     #[error(
         "some of its data is in {part}, which cannot be used; bring that part back, or save again"
     )]
@@ -166,7 +166,7 @@ pub enum Error {
         /// The part.
         part: String,
     },
-    /// The pieces of an array do not make up the array.
+    /// The pieces of an array do not cover the array.
     #[error(
         "the shards of {name:?} do not make up the array: {reason}; each element belongs into one shard"
     )]
@@ -178,8 +178,8 @@ pub enum Error {
         reason: String,
     },
 
-    // The caller.
-    /// Parts of a save are not there, or not yet.
+    // Errors of the caller.
+    /// Parts of a save are missing.
     #[error(
         "{}", words_of_incomplete(save, *found, *expected, *first_missing)
     )]
@@ -189,7 +189,7 @@ pub enum Error {
         save: String,
         /// Parts found.
         found: u32,
-        /// Parts that make up the save; 0 if none is there to tell.
+        /// Number of parts of the save; 0 if none was found.
         expected: u32,
         /// The first part that is missing.
         first_missing: u32,
@@ -202,14 +202,14 @@ pub enum Error {
     OtherSave {
         /// The number of the part.
         part: u32,
-        /// In what they differ.
+        /// The difference.
         reason: String,
     },
-    /// An argument that means nothing.
+    /// An invalid argument.
     #[error("{reason}")]
     #[non_exhaustive]
     Invalid {
-        /// Message with what was found, and what was expected.
+        /// Message with the found and the expected value.
         reason: String,
     },
     /// The array spec of a tensor cannot be written at the requested version.
@@ -243,12 +243,12 @@ pub enum Error {
     SizeMismatch {
         /// The tensor.
         name: String,
-        /// Bytes given.
+        /// Number of bytes that were given.
         found: u64,
-        /// Bytes that dtype and shape need.
+        /// Number of bytes for the dtype and the shape.
         expected: u64,
     },
-    /// A device says that it holds another array than the spec describes.
+    /// A device holds another array than the spec describes.
     #[error(
         "{name:?} is {found} on its device, and its spec says {expected}; give the spec of the array"
     )]
@@ -267,10 +267,10 @@ pub enum Error {
     Unsupported {
         /// The tensor.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A part of the state is longer than the format can say.
+    /// A part of the state exceeds the format's limits.
     #[error("the {what} of the state is too large: {found}; split the state into several files")]
     #[non_exhaustive]
     TooLarge {
@@ -279,11 +279,11 @@ pub enum Error {
         /// Its length or count.
         found: u64,
     },
-    /// The caller raised the cancel flag.
+    /// The work was cancelled.
     #[error("cancelled; no file was written")]
     Cancelled,
 
-    // The plug-in.
+    // Errors of the plug-in.
     /// The device or its plug-in failed.
     #[error("the device failed while {action} {name:?}: {source}")]
     #[non_exhaustive]
@@ -308,7 +308,7 @@ pub enum Error {
         source: Box<PjrtError>,
     },
 
-    /// The device gave back other bytes than it was given.
+    /// The device returned other bytes than were written to it.
     #[error(
         "the device does not give back what was put into {name:?}: its bytes fail the checksums of the state, which held when they were read; check the device and its plug-in"
     )]
@@ -318,7 +318,7 @@ pub enum Error {
         name: String,
     },
 
-    /// The device gave back other bytes than those of the source that it was given.
+    /// The device returned other bytes than the source had.
     #[error(
         "the device does not give back what was put into {name:?}: the checksums of what it gives are others than those of the source; check the device and its plug-in"
     )]
@@ -328,9 +328,9 @@ pub enum Error {
         name: String,
     },
 
-    // The system.
-    /// A salvage came to a place that the system did not read, and ended: whether anything is lost
-    /// there is not known.
+    // Errors of the system.
+    /// A salvage ended because the system could not read a part of the file, so that losses there
+    /// are unknown.
     #[error(
         "cannot read {} to salvage it: {source}; that is a failure of the system and no damage of the state: try again, or copy what can be read to another disk and salvage the copy",
         path.display()
@@ -342,7 +342,7 @@ pub enum Error {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// A file could not be used.
+    /// An operation on a file failed.
     #[error("cannot {action} {}: {source}", path.display())]
     #[non_exhaustive]
     Io {
@@ -355,18 +355,18 @@ pub enum Error {
     },
 }
 
-/// Returns the name of a file behind the word for it, where it is known.
+/// Returns the path of a file, prefixed for messages, if it is known.
 fn named(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
-/// Returns true if something of a state that is damaged in this place may be whole: without its
-/// header nothing is found.
+/// Returns true if a state that is damaged in this place may have undamaged parts: without its
+/// header nothing can be found.
 fn leaves_something(place: &str) -> bool {
     place != "header"
 }
 
-/// Returns the other remedy for damage.
+/// Returns the alternative remedy for damage.
 fn or_salvage(place: &str) -> &'static str {
     if leaves_something(place) { ", or salvage what is whole" } else { "" }
 }
@@ -376,7 +376,7 @@ fn subject(path: &Option<PathBuf>) -> String {
     path.as_deref().map_or_else(|| "this".to_owned(), |path| path.display().to_string())
 }
 
-/// Returns the message about a save whose parts are incomplete.
+/// Returns the message about a save with missing parts.
 fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32) -> String {
     if found == 0 {
         return format!(
@@ -397,7 +397,7 @@ impl Error {
             | Self::Corrupt { .. }
             | Self::NothingSalvaged { .. }
             | Self::Shards { .. } => ErrorKind::Corrupt,
-            // The writer asks of its readers to be newer builds.
+            // The writer requires newer builds as readers.
             Self::TooNew { .. } | Self::TooNewFeature { .. } | Self::BadConsumer { .. } => {
                 ErrorKind::TooNew
             }
@@ -439,18 +439,18 @@ impl Error {
         Self::corrupt(place, format!("checksum {computed:08x}"), format!("{stored:08x}"))
     }
 
-    /// Returns true if the state is damaged, and a salvage may find something of it that is whole.
+    /// Returns true if the state is damaged and a salvage may recover a part of it.
     #[must_use]
     pub fn is_salvageable(&self) -> bool {
         matches!(self, Self::Corrupt { place, .. } if leaves_something(place))
     }
 
-    /// Returns the error that two tensors of one state have the same name.
+    /// Creates the error for two tensors of the same name in a state.
     pub fn duplicate_name(name: impl Into<String>) -> Self {
         Self::DuplicateName { name: name.into() }
     }
 
-    /// Returns the error that a state of `count` tensors has none of this name.
+    /// Creates the error for a name that a state of `count` tensors does not have.
     pub fn no_such_tensor(name: impl Into<String>, count: usize) -> Self {
         Self::NoSuchTensor { name: name.into(), count }
     }
@@ -467,10 +467,10 @@ impl Error {
         Self::Pjrt { action, name: name.to_owned(), source: Box::new(source) }
     }
 
-    /// Returns a failure of the system at a place; [`Error::Cancelled`] if a wait for a store was
-    /// stopped.
+    /// Creates the error for a failed operation on a path; [`Error::Cancelled`] if a wait for a
+    /// store was cancelled.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        // A wait for a store was stopped, which is no error of the store.
+        // A cancelled wait for a store is no error of the store.
         if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {
             return Self::Cancelled;
         }

@@ -1,11 +1,12 @@
-//! The file that an error is about: attached where a state is opened or its data is compared, because
-//! readers of bytes do not know it.
+//! Adds the file to errors where a state is opened or its data are compared, because readers of
+//! bytes do not know it.
 
 use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// The errors about the contents of a file, with its path, which readers of bytes do not know.
+/// Lists the errors about the contents of a file, with their paths, which readers of bytes do not
+/// set.
 macro_rules! about_contents {
     ($path:ident) => {
         Self::NotDeviceState { $path, .. }
@@ -20,7 +21,7 @@ macro_rules! about_contents {
 }
 
 impl Error {
-    /// Returns the file that the error is about, where it is known: the state, or one of its parts.
+    /// Returns the file of the error, if it is known: the state, or one of its parts.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -33,8 +34,8 @@ impl Error {
         }
     }
 
-    /// Returns the error without the path, if that is the file it is about: for messages that begin
-    /// with the path. An error of the system keeps it.
+    /// Removes the path from the error if it is this one: for messages that begin with the path. An
+    /// error of the system keeps it.
     #[must_use]
     pub fn without_path(mut self, path: &Path) -> Self {
         if let Some(slot) = self.optional_path()
@@ -45,7 +46,7 @@ impl Error {
         self
     }
 
-    /// Returns the error with the file that it is about, if it names none yet.
+    /// Adds the file to the error, if it has none yet.
     pub(crate) fn in_file(mut self, path: &Path) -> Self {
         if let Some(slot @ None) = self.optional_path() {
             *slot = Some(path.to_path_buf());
@@ -54,7 +55,7 @@ impl Error {
     }
 
     /// Returns the path of an error about the contents of a file, which readers of bytes do not
-    /// know.
+    /// set.
     fn optional_path(&mut self) -> Option<&mut Option<PathBuf>> {
         match self {
             about_contents!(path) => Some(path),

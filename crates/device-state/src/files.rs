@@ -1,5 +1,5 @@
-//! Files that appear whole or not at all, and the progress of long work: what the functions of this
-//! crate take and give of the internal crate `serdes-files`.
+//! Files that appear completely or not at all, and the progress of long work: re-exports from the
+//! internal crate `serdes-files` for the functions of this crate.
 
 pub use serdes_files::{
     Cancelled, Durability, EntryKind, FileSystem, Files, LONGEST_STREAM, Phase, Progress,

@@ -1,7 +1,7 @@
-//! The bytes of a device state, as docs/format.md lays them down.
+//! The bytes of a device state, as specified in docs/format.md.
 //!
-//! This part turns numbers and names into bytes and back. It must never know a file, a device or
-//! a thread; array specs are opaque bytes here.
+//! Encodes and decodes numbers and names. Does not depend on files, devices or threads; array specs
+//! are opaque bytes here.
 
 pub(super) mod header;
 pub(super) mod index;
@@ -32,18 +32,17 @@ pub(super) const PAGE_ALIGNED_FROM: u64 = 1 << 20;
 /// Bit of a tag whose content a reader must understand.
 pub(super) const CRITICAL: u32 = 1 << 31;
 
-/// `offset` rounded up to a multiple of `alignment`, a power of two; `None` past 2^64.
+/// Rounds `offset` up to a multiple of `alignment`, a power of two; `None` on overflow.
 pub(super) fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
 }
 
-/// A cursor over bytes of unknown origin; every taker answers an error instead of reading past
-/// the end.
+/// A cursor over untrusted bytes; every read returns an error instead of reading past the end.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// Name of the block that is being read, for messages.
+    /// Name of the block for messages.
     what: &'static str,
 }
 
@@ -91,7 +90,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Returns a string: its length in bytes as u32, then UTF-8.
+    /// Reads a string: its length in bytes as u32, then UTF-8.
     pub(super) fn string(&mut self) -> Result<&'a str, Error> {
         let count = self.u32()? as usize;
         let bytes = self.take(count)?;
@@ -99,7 +98,7 @@ impl<'a> Cursor<'a> {
             .map_err(|error| Error::corrupt(self.what, error.to_string(), "UTF-8".to_owned()))
     }
 
-    /// Everything that is left must be zero.
+    /// Checks that the remaining bytes are zero.
     pub(super) fn zeros(&mut self) -> Result<(), Error> {
         let rest = self.take(self.remaining())?;
         match rest.iter().find(|&&byte| byte != 0) {
@@ -111,7 +110,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `length` as the u32 that the format stores it in.
+/// Converts `length` to the u32 that the format stores.
 pub(super) fn length_u32(length: usize, what: &'static str) -> Result<u32, Error> {
     u32::try_from(length).map_err(|_| Error::TooLarge { what, found: length as u64 })
 }

@@ -1,15 +1,15 @@
-//! Devices and memory of the kinds of plug-ins that the library hosts, for states.
+//! Devices and memory of the supported kinds of plug-ins, for states.
 
 use serdes::ifrt::DeviceId;
 use serdes_stream_executor::{Device, DeviceMemory};
 
 use super::pump::{Contents, Memory, Streams};
 
-/// A device that states are restored onto: one of a StreamExecutor plug-in, or a memory of a device
-/// of a PJRT client.
+/// A device to which states are restored: of a StreamExecutor plug-in, or a memory of a PJRT
+/// client's device.
 ///
-/// What a state says of its arrays is the same for both, so that an array goes from a device of one
-/// kind to one of the other. Only this library has such devices.
+/// A state describes its arrays the same way for both, so that an array can move from a device of
+/// one kind to one of the other. Only this library implements the trait.
 pub trait HostedDevice: Clone + Send + Sync + 'static {
     /// Memory of an array on this device.
     type Memory: HostedMemory<Device = Self>;
@@ -20,19 +20,19 @@ pub trait HostedDevice: Clone + Send + Sync + 'static {
 }
 
 /// Memory of an array on a device: of a StreamExecutor plug-in, or an array of a PJRT client. Only
-/// this library implements it.
+/// this library implements the trait.
 pub trait HostedMemory: Memory + 'static {
-    /// Selects the streams of this kind.
+    /// Returns the streams for this kind of memory.
     #[doc(hidden)]
     fn streams(all: &mut AllStreams) -> &mut Streams<Self>;
 
-    /// Returns the description of the array by the device, if it knows type and shape and these
-    /// differ from `contents`.
+    /// Returns the device's description of the array, if it has a type and shape that differ from
+    /// `contents`.
     #[doc(hidden)]
     fn other_than(&self, contents: &Contents) -> Option<String>;
 }
 
-/// The streams of one who copies from devices of every kind.
+/// Streams for copies from devices of every kind.
 #[derive(Debug)]
 pub struct AllStreams {
     stream_executor: Streams<DeviceMemory>,
@@ -40,7 +40,7 @@ pub struct AllStreams {
 }
 
 impl AllStreams {
-    /// None yet.
+    /// Creates an empty set of streams.
     pub(super) const fn new() -> Self {
         Self { stream_executor: Streams::new(), pjrt: Streams::new() }
     }
@@ -59,7 +59,7 @@ impl HostedMemory for DeviceMemory {
         &mut all.stream_executor
     }
 
-    /// It is bytes.
+    /// The device only has bytes, without type and shape.
     fn other_than(&self, _: &Contents) -> Option<String> {
         None
     }

@@ -24,15 +24,15 @@
 //! ```
 //!
 //! A state is one file, or one index over the parts that several processes saved. Its header says
-//! which builds read it, each buffer lies in it with the [`ArraySpec`](serdes::ifrt::ArraySpec) that
+//! which builds read it, each buffer is stored with the [`ArraySpec`](serdes::ifrt::ArraySpec) that
 //! describes it, every chunk of every buffer has a checksum, and an index at the end lets a reader
 //! open it without reading the data. The bytes are specified in `docs/format.md`.
 //!
 //! # Modules
 //!
 //! `save` and `load` are the two directions, `pump` moves the bytes of both, `store` has the places
-//! where states lie, `format` the bytes, `shards` the ways in which arrays are cut. The crate must
-//! never know what kinds of files tensors come from, nor judge an artifact.
+//! of states, `format` the bytes, `shards` the partitions of arrays. The crate does not depend on
+//! the formats of tensor files, and gives no verdicts about artifacts.
 //!
 //! # Features
 //!
@@ -43,8 +43,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// No bytes, no store and no plug-in makes the crate panic: what could is an exception with its
-// reason.
+// Data, stores and plug-ins must not make the crate panic: each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

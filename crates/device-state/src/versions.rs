@@ -1,4 +1,4 @@
-//! The versions at which a state is written: two lines that move together.
+//! The versions at which a state is written: two lines that advance together.
 
 use std::fmt;
 
@@ -7,11 +7,10 @@ use serdes::version::{
     UnknownVersion, Version, VersionRange, Week4OldVersionAccessor, WeeksOldVersionAccessor,
 };
 
-/// The versions at which a state is written: that of the container, and that of the array specs
-/// in it.
+/// The versions at which a state is written: of the container, and of the array specs in it.
 ///
 /// A state has messages of two lines, and a build reads it only if it reads both. So a selection
-/// moves both: what [`week_4_old`](Self::week_4_old) gives is read by the builds of four weeks ago.
+/// covers both: builds of four weeks ago read [`week_4_old`](Self::week_4_old).
 ///
 /// ```
 /// use serdes_device_state::Versions;
@@ -34,39 +33,40 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Creates a request for exactly these, for callers that choose both.
+    /// Creates a request for exactly these versions, for callers that choose both.
     pub const fn new(container: Version<DeviceState>, specs: Version<Ifrt>) -> Self {
         Self { container, specs }
     }
 
-    /// Returns the newest of both lines, for builds as new as this one.
+    /// Returns the newest version of both lines, for builds as new as this one.
     #[expect(clippy::disallowed_methods, reason = "the caller says that it wants the newest")]
     pub fn current() -> Self {
         Self::new(Version::current(), Version::current())
     }
 
-    /// Returns the newest of each line that is at least four weeks old, for the builds of four
-    /// weeks ago.
+    /// Returns the newest version of each line that is at least four weeks old, for the builds of
+    /// four weeks ago.
     pub fn week_4_old() -> Self {
         Self::new(Week4OldVersionAccessor::get(), Week4OldVersionAccessor::get())
     }
 
-    /// Returns the newest of each line that is at least `weeks` weeks old.
+    /// Returns the newest version of each line that is at least `weeks` weeks old.
     pub fn weeks_old(weeks: u32) -> Self {
         Self::new(WeeksOldVersionAccessor::get(weeks), WeeksOldVersionAccessor::get(weeks))
     }
 
-    /// Returns the oldest of each line that this build writes.
+    /// Returns the oldest version of each line that this build writes.
     pub fn minimum() -> Self {
         Self::new(AnyVersionAccessor::minimum(), AnyVersionAccessor::minimum())
     }
 
-    /// Creates a request for array specs at `specs`; nothing is said about the container, so it is
+    /// Creates a request for array specs at `specs`; the container is not specified, so it is
     /// written at its default.
     ///
-    /// For a reader that is known by its IFRT SerDes number alone, as one that was asked in a
-    /// handshake of that line. A reader that is older than the container's current version needs
-    /// [`for_reader_of`](Self::for_reader_of), [`negotiate`](Self::negotiate) or [`new`](Self::new).
+    /// For a reader whose IFRT SerDes number is known from a handshake of that line only. A reader
+    /// that is older than the container's current version needs
+    /// [`for_reader_of`](Self::for_reader_of), [`negotiate`](Self::negotiate) or
+    /// [`new`](Self::new).
     ///
     /// # Panics
     /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
@@ -76,11 +76,11 @@ impl Versions {
         Self::new(DefaultVersionAccessor::get(), specs)
     }
 
-    /// Returns the versions for a reader that is known by its IFRT SerDes number alone: array specs
-    /// at `specs`, the container as builds of the day on which that number came read it. Where
-    /// there was no container yet on that day it is the oldest that this build writes.
+    /// Returns the versions for a reader of which only the IFRT SerDes number is known: array specs
+    /// at `specs`, and the container that builds of that number's day read, or the oldest that this
+    /// build writes if there was none on that day.
     ///
-    /// A number that a person gives, such as `--serdes-version 4`, so moves both lines.
+    /// So a number from a user, such as `--serdes-version 4`, sets both lines.
     ///
     /// ```
     /// use serdes_device_state::Versions;
@@ -94,7 +94,7 @@ impl Versions {
         Self::new(of_day(specs.introduced()), specs)
     }
 
-    /// Returns the default of each line, for who was told no version.
+    /// Returns the default of each line, for callers without a requested version.
     ///
     /// # Panics
     /// As [`DefaultVersionAccessor::get`]: only where the testing switch for forgotten versions is
@@ -104,10 +104,11 @@ impl Versions {
         Self::new(DefaultVersionAccessor::get(), DefaultVersionAccessor::get())
     }
 
-    /// Returns the newest of each line that this build writes and a reader of these ranges reads.
+    /// Returns the newest version of each line that this build writes and a reader of these ranges
+    /// reads.
     ///
     /// # Errors
-    /// If a line has none; the error names the line, and who must be upgraded.
+    /// If a line has no such version; the error names the line, and the side to upgrade.
     pub fn negotiate(
         container: VersionRange<DeviceState>,
         specs: VersionRange<Ifrt>,
@@ -115,7 +116,7 @@ impl Versions {
         Ok(Self::new(common(container)?, common(specs)?))
     }
 
-    /// Returns the versions of these numbers, as data records them.
+    /// Returns the versions with these numbers, as recorded in data.
     ///
     /// # Errors
     /// If this build does not write one of them; the error names the line.
@@ -140,8 +141,7 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Returns the newest version of a line that was there on a day; the oldest that is written where
-/// none was.
+/// Returns the newest version of a line on a day; the oldest that is written if there was none.
 fn of_day<L: Line>(day: Date) -> Version<L> {
     WeeksOldVersionAccessor::get_on(0, day).unwrap_or_else(|_| AnyVersionAccessor::minimum())
 }

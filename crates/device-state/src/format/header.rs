@@ -1,4 +1,4 @@
-//! The head of a state: the part that is frozen for ever, and the fields behind it.
+//! The header of a state: the frozen prefix and the fields after it.
 
 use serdes::version::{Line, VersionRange};
 
@@ -7,9 +7,10 @@ use super::{
     role::{MergedRole, PartRole, Role},
 };
 
-/// Bytes of the frozen prefix; what they mean never changes.
+/// Size in bytes of the frozen prefix, whose meaning never changes.
 pub(crate) const PREFIX_BYTES: usize = 32;
-/// No header is longer: it holds the metadata of the source, which safetensors bounds likewise.
+/// Maximum size of a header in bytes: it holds the metadata of the source, which safetensors limits
+/// similarly.
 const MAXIMUM_BYTES: usize = 128 << 20;
 
 const BAD_CONSUMERS: u32 = CRITICAL | 1;
@@ -20,19 +21,19 @@ const METADATA: u32 = 5;
 const PART: u32 = CRITICAL | 6;
 const MERGED: u32 = CRITICAL | 7;
 
-/// The numbers of a build that reads.
+/// The numbers of a reading build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Supported {
-    /// Its current number.
+    /// Its current version.
     pub(crate) current: i32,
     /// The oldest format that it reads.
     pub(crate) minimum: i32,
-    /// The oldest producer whose data it takes.
+    /// The oldest producer whose data it reads.
     pub(crate) min_producer: i32,
 }
 
 impl Supported {
-    /// Versions of this build in the line `L`.
+    /// Returns the versions of this build in the line `L`.
     pub(crate) fn in_line<L: Line>() -> Self {
         let range = VersionRange::<L>::supported();
         Self { current: range.maximum(), minimum: range.minimum(), min_producer: L::MIN_PRODUCER }
@@ -42,18 +43,18 @@ impl Supported {
 /// Contents of the frozen first 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
-    /// The number of the layout that the rest of the file follows.
+    /// Number of the layout of the rest of the file.
     pub(crate) format: i32,
     /// The current device-state number of the build that wrote the file.
     pub(crate) producer: i32,
-    /// The oldest device-state number whose builds read the file.
+    /// The oldest device-state number whose builds can read the file.
     pub(crate) min_consumer: i32,
-    /// Length of the header in bytes, this prefix included.
+    /// Length of the header in bytes, including this prefix.
     pub(crate) header_bytes: usize,
 }
 
 impl Prefix {
-    /// Reads the prefix and judges whether a build of these numbers can go on.
+    /// Decodes the prefix and checks if a build with these numbers can read the file.
     pub(crate) fn decode(bytes: &[u8], ours: Supported) -> Result<Self, Error> {
         let Some(prefix) = bytes.first_chunk::<PREFIX_BYTES>() else {
             let magic = MAGIC.get(..bytes.len()).unwrap_or(&MAGIC);
@@ -78,8 +79,8 @@ impl Prefix {
         if stored != computed {
             return Err(Error::checksum("header", stored, computed));
         }
-        // From here on the bytes are what a writer meant, so that a number above ours is the
-        // number of a newer writer and no damage.
+        // From here the bytes are valid, so that a larger number comes from a newer writer and is
+        // no damage.
         if min_consumer > ours.current {
             return Err(Error::TooNew {
                 path: None,
@@ -126,22 +127,22 @@ pub(crate) struct Header {
     pub(crate) format: i32,
     pub(crate) producer: i32,
     pub(crate) min_consumer: i32,
-    /// Device-state numbers whose builds must not read the file, known to be faulty.
+    /// Device-state numbers of faulty builds, which must not read the file.
     pub(crate) bad_consumers: Vec<i32>,
     /// Name and release of the program that wrote the file.
     pub(crate) producer_release: String,
     /// The IFRT SerDes number that was requested for the array specs.
     pub(crate) ifrt_version: i32,
-    /// Bytes of data under one checksum; a power of two from 64 to 2^24.
+    /// Bytes per checksum; a power of two from 64 to 2^24.
     pub(crate) chunk_bytes: u32,
-    /// Words of the source about itself, in its order; `None` if it has no place for them.
+    /// Key-value metadata of the source, in its order; `None` if its format has none.
     pub(crate) metadata: Option<Vec<(String, String)>>,
     /// Role of the file in its state.
     pub(crate) role: Role,
 }
 
 impl Header {
-    /// Returns the bytes of the header.
+    /// Encodes the header.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut fields = Vec::new();
         let bad: Vec<u8> = self.bad_consumers.iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -181,7 +182,7 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Reads a whole header; `ours` are the numbers of the reader.
+    /// Decodes a whole header; `ours` are the numbers of the reader.
     pub(crate) fn decode(bytes: &[u8], ours: Supported) -> Result<Self, Error> {
         let prefix = Prefix::decode(bytes, ours)?;
         let Some((body, stored)) =
@@ -215,7 +216,7 @@ impl Header {
             if tag == 0 && length == 0 {
                 break cursor.zeros()?;
             }
-            // Ascending order also says that no field comes twice.
+            // Ascending order also excludes duplicate fields.
             if previous.is_some_and(|before| before >= tag & !CRITICAL) {
                 return Err(Error::corrupt(
                     "header",

@@ -1,5 +1,5 @@
-//! The index: every array, piece and checksum once more, in tables that are searched where they
-//! lie. It is what readers believe; the words inside the file are for files that lost it.
+//! The index: all arrays, pieces and checksums in tables that are searched in place. Readers rely
+//! on it; the headers and footers of pieces are for files that lost it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +15,7 @@ use super::{
 /// The first bytes of an index.
 pub(crate) const MAGIC: [u8; 8] = *b"\x8fSDSidx\n";
 const TABLE_ENTRY_BYTES: usize = 24;
-/// More tables than any format has.
+/// Maximum number of tables; all formats have fewer.
 const MAXIMUM_TABLES: u32 = 64;
 
 const ARRAYS: u32 = CRITICAL | 1;
@@ -28,7 +28,7 @@ const NAMES: u32 = CRITICAL | 6;
 const ARRAY_BYTES: usize = 16;
 const PIECE_BYTES: usize = 32;
 
-/// Origin of a piece, and its part of the array.
+/// Device and domain of a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placement {
     /// Id of the device that the piece was copied from.
@@ -36,7 +36,7 @@ pub(crate) struct Placement {
     pub(crate) domain: Domain,
 }
 
-/// One line of the table of arrays.
+/// An entry of the table of arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArrayEntry<'a> {
     pub(crate) name: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct ArrayEntry<'a> {
     pub(crate) piece_count: u32,
 }
 
-/// An [`ArrayEntry`] whose name was not looked at.
+/// An [`ArrayEntry`] whose name is not decoded.
 pub(crate) struct ArrayRow<'a> {
     name: &'a [u8],
     pub(crate) spec: u32,
@@ -55,13 +55,13 @@ pub(crate) struct ArrayRow<'a> {
 }
 
 impl ArrayRow<'_> {
-    /// Returns true if the piece of this number belongs to the tensor.
+    /// Returns true if the piece with this number belongs to the tensor.
     fn has_piece(&self, number: u32) -> bool {
         number.checked_sub(self.first_piece).is_some_and(|number| number < self.piece_count)
     }
 }
 
-/// One line of the table of pieces.
+/// An entry of the table of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceEntry {
     pub(crate) data_offset: u64,
@@ -74,7 +74,7 @@ pub(crate) struct PieceEntry {
     pub(crate) placement: u32,
 }
 
-/// An array as an [`IndexBuilder`] was told of it; the numbers are those of an [`ArrayEntry`].
+/// An array added to an [`IndexBuilder`]; the fields are those of an [`ArrayEntry`].
 #[derive(Debug)]
 struct WrittenArray {
     name: String,
@@ -83,10 +83,10 @@ struct WrittenArray {
     piece_count: u32,
 }
 
-/// Collects what the index will say while pieces are written.
+/// Collects the index while pieces are written.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBuilder {
-    /// In the order of writing.
+    /// Arrays in the order of writing.
     arrays: Vec<WrittenArray>,
     pieces: Vec<PieceEntry>,
     checksums: Vec<u32>,
@@ -99,7 +99,7 @@ pub(crate) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Opens an array; the pieces that are added next are its.
+    /// Starts an array, to which the next pieces belong.
     pub(crate) fn array(&mut self, name: &str, spec: &[u8]) -> Result<(), Error> {
         if !self.names.insert(name.to_owned()) {
             return Err(Error::DuplicateName { name: name.to_owned() });
@@ -121,8 +121,8 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Adds a piece to the array that was opened last and gives its number; its checksums follow
-    /// through [`checksums`](Self::checksums).
+    /// Adds a piece to the last array and returns its number; its checksums are added by
+    /// [`checksums`](Self::checksums).
     pub(crate) fn piece(
         &mut self,
         placement: &Placement,
@@ -152,7 +152,7 @@ impl IndexBuilder {
         Ok(number)
     }
 
-    /// Appends the checksums of the next piece that has none yet.
+    /// Appends the checksums of the next piece without them.
     pub(crate) fn checksums(&mut self, checksums: &[u32]) {
         self.checksums.extend(checksums);
     }
@@ -162,7 +162,7 @@ impl IndexBuilder {
         self.arrays.len()
     }
 
-    /// Returns the bytes of the index; a multiple of 8.
+    /// Encodes the index; its length is a multiple of 8.
     pub(crate) fn encode(self) -> Result<Vec<u8>, Error> {
         length_u32(self.arrays.len(), "arrays")?;
         let mut order: Vec<(usize, &WrittenArray)> = self.arrays.iter().enumerate().collect();
@@ -246,7 +246,7 @@ fn assemble(tables: &[(u32, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// An index, checked, over its own bytes.
+/// A validated index over its own bytes.
 #[derive(Debug)]
 pub(crate) struct Index {
     bytes: Vec<u8>,
@@ -258,7 +258,7 @@ pub(crate) struct Index {
     placements: Vec<Placement>,
 }
 
-/// Facts about the file that an index must agree with.
+/// Facts about the file that its index must match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings {
     pub(crate) header_bytes: u64,
@@ -266,14 +266,14 @@ pub(crate) struct Surroundings {
     pub(crate) index_offset: u64,
     pub(crate) data_bytes: u64,
     pub(crate) index_checksum: u32,
-    /// True if pieces may be missing between others, as in an index made by salvaging.
+    /// True if there may be gaps between pieces, as in an index created by a salvage.
     pub(crate) gaps: bool,
     /// True if the pieces lie in several parts, whose layout [`places`](super::spread::places)
     /// checks.
     pub(crate) spread: bool,
 }
 
-/// Byte range of a table in an index of `bytes` bytes.
+/// Returns the byte range of a table in an index of `bytes` bytes.
 fn table_range(offset: u64, length: u64, bytes: usize) -> Result<Range<usize>, Error> {
     usize::try_from(offset)
         .ok()
@@ -290,7 +290,7 @@ fn table_range(offset: u64, length: u64, bytes: usize) -> Result<Range<usize>, E
 }
 
 impl Index {
-    /// Reads and checks the bytes of an index.
+    /// Decodes and validates an index.
     pub(crate) fn decode(bytes: Vec<u8>, around: Surroundings) -> Result<Self, Error> {
         const WHAT: &str = "index";
         let computed = checksum(&bytes);
@@ -377,7 +377,8 @@ impl Index {
         Ok(())
     }
 
-    /// Names ascend, which also says that none comes twice; numbers point into their tables.
+    /// Checks that names ascend, which excludes duplicates, and that numbers are valid indices of
+    /// tables.
     fn check_arrays(&self) -> Result<(), Error> {
         const WHAT: &str = "index: arrays";
         let wrong =
@@ -424,8 +425,8 @@ impl Index {
         Ok(())
     }
 
-    /// Every piece lies where the rules of the layout put it, behind the one before; so no byte of
-    /// the file is without an owner.
+    /// Checks that every piece is at its position in the layout, directly after the one before, so
+    /// that every byte of the file belongs to something.
     fn check_pieces(&self, around: Surroundings) -> Result<(), Error> {
         const WHAT: &str = "index: pieces";
         let wrong = |found: String, expected: String| Err(Error::corrupt(WHAT, found, expected));
@@ -509,11 +510,11 @@ impl Index {
     /// Returns the name of the array at a position in the order of names; empty if there is none.
     pub(crate) fn name(&self, number: u32) -> &str {
         let name = self.array_row(number).map(|row| row.name).unwrap_or_default();
-        // All names were found to be UTF-8 when the index was opened.
+        // All names were validated as UTF-8 when the index was opened.
         std::str::from_utf8(name).unwrap_or_default()
     }
 
-    /// Returns the array at a position in the order of names, its name as bytes.
+    /// Returns the array at a position in the order of names, with its name as bytes.
     #[inline]
     pub(crate) fn array_row(&self, number: u32) -> Option<ArrayRow<'_>> {
         let table = self.bytes.get(self.arrays.clone())?;
@@ -533,7 +534,7 @@ impl Index {
         })
     }
 
-    /// Returns the position of the array called `name`.
+    /// Returns the position of the array with this name.
     pub(crate) fn find(&self, name: &str) -> Option<u32> {
         let (mut low, mut high) = (0, self.arrays_len() as u32);
         while low < high {

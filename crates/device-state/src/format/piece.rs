@@ -1,5 +1,5 @@
-//! Pieces: the data of one shard, between a header and a footer that describe it once more, so
-//! that a file without its end still says what it holds.
+//! Pieces: the data of one shard, between a header and a footer that repeat its description, so
+//! that a truncated file can still be read.
 
 use super::{
     ALIGNMENT, Cursor, Error, PAGE_ALIGNED_FROM, PAGE_ALIGNMENT, align, checksum, length_u32,
@@ -12,8 +12,8 @@ pub(crate) const HEADER_FIXED_BYTES: usize = 48;
 /// Bytes of a footer besides the checksums of the chunks.
 const FOOTER_FIXED_BYTES: u64 = 12;
 
-/// The part of an array that a piece holds, one `(start, extent)` a dimension, in elements; `None`
-/// is the whole array.
+/// The part of an array that a piece holds, as one `(start, extent)` in elements per dimension;
+/// `None` for the whole array.
 pub(crate) type Domain = Option<Vec<(u64, u64)>>;
 
 /// Contents of a piece's header.
@@ -29,19 +29,19 @@ pub(crate) struct PieceHeader<'a> {
     pub(crate) device: i32,
     /// Part of the array that the piece holds.
     pub(crate) domain: Domain,
-    /// Offset of the data from the beginning of the file.
+    /// Offset of the data in the file.
     pub(crate) data_offset: u64,
     /// Length of the data in bytes.
     pub(crate) data_bytes: u64,
 }
 
-/// Positions of a piece's header, data and footer, in bytes from the beginning of the file.
+/// Positions of a piece's header, data and footer, in bytes from the start of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceLayout {
     pub(crate) header: u64,
     pub(crate) data: u64,
     pub(crate) footer: u64,
-    /// End of the padded footer: where the next piece or the index begins.
+    /// End of the padded footer, where the next piece or the index begins.
     pub(crate) end: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn chunk_count(data_bytes: u64, chunk_bytes: u32) -> u64 {
 }
 
 impl PieceLayout {
-    /// Creates the layout of a piece that begins at `header`; `None` past 2^64.
+    /// Creates the layout of a piece that begins at `header`; `None` on overflow.
     pub(crate) fn new(
         header: u64,
         header_bytes: u64,
@@ -77,19 +77,19 @@ impl PieceHeader<'_> {
         self.domain.as_ref().map_or(0, Vec::len)
     }
 
-    /// Returns the length in bytes, without padding.
+    /// Returns the length in bytes without padding.
     pub(crate) fn length(&self) -> u64 {
         header_length(self.name.len(), self.spec.len(), self.rank())
     }
 
-    /// Returns the bytes, without padding.
+    /// Encodes the header without padding.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::with_capacity(self.length() as usize);
         self.encode_into(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Appends the bytes, without padding.
+    /// Appends the encoded header without padding.
     #[expect(clippy::indexing_slicing, reason = "`bytes` only grows, so that `begin` is within")]
     pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
         let begin = bytes.len();
@@ -115,7 +115,7 @@ impl PieceHeader<'_> {
 }
 
 /// Returns the length in bytes, without padding, of the piece header that begins with `bytes`;
-/// `None` if none does.
+/// `None` if it is no piece header.
 pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     if !bytes.starts_with(&HEADER_MAGIC) {
         return None;
@@ -126,7 +126,7 @@ pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     Some(header_length(name, spec, rank))
 }
 
-/// Returns the bytes in front of the checksum at the end of `bytes`, after comparing it.
+/// Verifies the checksum at the end of `bytes`, and returns the bytes before it.
 fn checked<'b>(bytes: &'b [u8], what: &'static str) -> Result<&'b [u8], Error> {
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(Error::corrupt(what, format!("{} bytes", bytes.len()), "more".to_owned()));
@@ -138,7 +138,7 @@ fn checked<'b>(bytes: &'b [u8], what: &'static str) -> Result<&'b [u8], Error> {
     Ok(body)
 }
 
-/// Reads a piece header out of its bytes, without padding.
+/// Decodes a piece header, without padding.
 pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
     const WHAT: &str = "piece header";
     let mut cursor = Cursor::new(checked(bytes, WHAT)?, WHAT);
@@ -167,14 +167,14 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Result<PieceHeader<'_>, Error> {
     Ok(PieceHeader { name, spec, number, device, domain, data_offset, data_bytes })
 }
 
-/// Returns the bytes of the footer behind a piece's data, without padding.
+/// Encodes the footer after a piece's data, without padding.
 pub(crate) fn encode_footer(number: u32, checksums: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(FOOTER_FIXED_BYTES as usize + 4 * checksums.len());
     encode_footer_into(number, checksums.iter().copied(), &mut bytes);
     bytes
 }
 
-/// Appends the footer behind a piece's data, without padding.
+/// Appends the footer after a piece's data, without padding.
 #[expect(clippy::indexing_slicing, reason = "`bytes` only grows, so that `begin` is within")]
 pub(crate) fn encode_footer_into(
     number: u32,

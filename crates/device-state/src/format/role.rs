@@ -1,5 +1,5 @@
-//! Roles of a file in a state: the whole state, the part of one saver, or the index that holds the
-//! parts together.
+//! Roles of a file in a state: the whole state, the part of one process, or the index over the
+//! parts.
 
 use super::{
     Cursor, Error, length_u32,
@@ -12,13 +12,13 @@ pub(crate) enum Role {
     /// The whole state.
     #[default]
     Whole,
-    /// Part that one of several savers wrote.
+    /// A part written by one of several processes.
     Part(PartRole),
-    /// The index over the parts of all savers; the file has no data itself.
+    /// The index over the parts of all processes; the file has no data itself.
     Merged(MergedRole),
 }
 
-/// The part of one saver.
+/// The part of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRole {
     /// Id of the save.
@@ -56,18 +56,18 @@ impl PartRole {
 pub(crate) struct MergedRole {
     /// Id of the save that the parts belong to.
     pub(crate) save: [u8; 16],
-    /// The name of the directory of the parts, which lies beside the file.
+    /// Name of the directory of the parts, beside the file.
     pub(crate) directory: String,
-    /// In the order of their numbers.
+    /// Parts in the order of their numbers.
     pub(crate) parts: Vec<PartRecord>,
 }
 
-/// Length and checksum of a part, so that no other file is taken for it.
+/// Length and checksum of a part, so that no other file is mistaken for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartRecord {
-    /// Length of its header in bytes.
+    /// Length of the part's header in bytes.
     pub(crate) header_bytes: u64,
-    /// Its trailer.
+    /// The part's trailer.
     pub(crate) trailer: Trailer,
 }
 
@@ -121,8 +121,7 @@ impl MergedRole {
         Ok(Self { save, directory: directory.to_owned(), parts })
     }
 
-    /// Returns the offset of each part's first byte, counted as if the parts lay one behind the
-    /// other.
+    /// Returns the offset of each part in the concatenation of all parts.
     pub(crate) fn bases(&self) -> impl Iterator<Item = u64> {
         self.parts.iter().scan(0_u64, |base, part| {
             let this = *base;
@@ -132,7 +131,7 @@ impl MergedRole {
     }
 }
 
-/// Returns true if `name` is that of an entry of a directory, and contains no path.
+/// Returns true if `name` is a plain file name without a path.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

@@ -16,7 +16,7 @@ pub(crate) struct PiecePlace {
     pub(crate) part: u32,
     /// Offset of the part in the concatenation of all parts, in bytes.
     pub(crate) base: u64,
-    /// The piece's number in its part.
+    /// Number of the piece in its part.
     pub(crate) number: u32,
     /// Offset of the piece's header in its part, in bytes.
     pub(crate) header: u64,
@@ -37,7 +37,7 @@ pub(crate) fn places(
     let mut pieces: Vec<_> = entries.collect();
     pieces.sort_by_key(|(_, piece)| piece.data_offset);
     let mut pieces = pieces.into_iter().peekable();
-    // Each place is set below: that every piece lies in a part is checked at the end.
+    // All are set below: the end of the function checks that every piece is in a part.
     let unset = PiecePlace { part: 0, base: 0, number: 0, header: 0 };
     let mut places = vec![unset; index.pieces_len()];
     for ((part, record), base) in merged.parts.iter().enumerate().zip(merged.bases()) {

@@ -1,4 +1,4 @@
-//! The last 64 bytes: where the index is, and the proof that nothing is missing behind it.
+//! The last 64 bytes: the position of the index, and the check that the file is complete.
 
 use super::{Cursor, END_MAGIC, Error, checksum};
 
@@ -10,12 +10,12 @@ pub(crate) const TRAILER_BYTES: usize = 64;
 pub(crate) struct Trailer {
     pub(crate) index_offset: u64,
     pub(crate) index_bytes: u64,
-    /// Length of the whole file, the trailer included.
+    /// Length of the whole file, including the trailer.
     pub(crate) file_bytes: u64,
     pub(crate) index_checksum: u32,
-    /// The checksum in the last four bytes of the header: a header of another file is found.
+    /// Checksum in the last four bytes of the header, which detects the header of another file.
     pub(crate) header_checksum: u32,
-    /// Payload of all pieces in this file.
+    /// Total payload of the pieces in this file.
     pub(crate) data_bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl Trailer {
         trailer
     }
 
-    /// Reads the trailer out of the last bytes of a file of `file_bytes` bytes.
+    /// Decodes the trailer from the last bytes of a file of `file_bytes` bytes.
     pub(crate) fn decode(bytes: &[u8; TRAILER_BYTES], file_bytes: u64) -> Result<Self, Error> {
         const WHAT: &str = "trailer";
         if !bytes.ends_with(&END_MAGIC) {

@@ -1,4 +1,4 @@
-//! Arrays of several pieces as one stream of bytes, row by row.
+//! Assembles arrays of several pieces into one stream of bytes, row by row.
 
 use std::{
     io::{self, Read},
@@ -13,7 +13,7 @@ use crate::{
     shards::{self, Block, CellIterator},
 };
 
-/// Numbers and entries of pieces, and their parts of the array.
+/// Numbers and entries of pieces, with their parts of the array.
 type Pieces = (Vec<(u32, PieceEntry)>, Vec<Block>);
 
 /// Returns the pieces of a tensor.
@@ -31,29 +31,29 @@ pub(super) fn pieces_of(tensor: &Tensor) -> Result<Pieces, Error> {
     Ok((pieces, blocks))
 }
 
-/// Returns the number of bytes of an element of the tensor.
+/// Returns the size of an element of the tensor in bytes.
 pub(super) fn element_bytes(tensor: &Tensor) -> Result<u64, Error> {
     shards::element_bytes(tensor.spec())
         .map_err(|reason| Error::Unsupported { name: tensor.name().to_owned(), reason })
 }
 
-/// Returns a walk through the tensor with its pieces as sources.
+/// Creates an iterator over the tensor with its pieces as sources.
 fn cells(tensor: &Tensor, blocks: &[Block]) -> Result<CellIterator, Error> {
     CellIterator::new(&Block::whole(tensor.spec().shape()), blocks, &[])
         .map_err(|reason| Error::Unsupported { name: tensor.name().to_owned(), reason })
 }
 
-/// The data of a tensor of several pieces, row-major. Holds one chunk of each piece that the
-/// current row crosses.
+/// Reader of a tensor of several pieces, row-major. Holds one chunk of each piece that the current
+/// row crosses.
 pub(super) struct Assembler {
     cells: CellIterator,
     element: u64,
     pieces: Vec<Source>,
-    /// Source of the current run, and the number of its bytes that are left.
+    /// Source of the current run, and its remaining bytes.
     current: (usize, u64),
 }
 
-/// A piece on its way, its reader once it is begun, and the bytes that are left of it.
+/// A piece that is being read: its reader, once started, and its remaining bytes.
 struct Source {
     tensor: Tensor,
     piece: PieceEntry,
@@ -105,14 +105,14 @@ impl Read for Assembler {
         *left -= count as u64;
         source.left = source.left.saturating_sub(count as u64);
         if source.left == 0 {
-            // Its chunk is not needed any more.
+            // Its chunk is no longer needed.
             source.reader = None;
         }
         Ok(count)
     }
 }
 
-/// The bytes of a whole array, given out to its pieces and summed there.
+/// Distributes the bytes of a whole array to its pieces, and computes their checksums.
 pub(super) struct Router {
     cells: CellIterator,
     element: u64,
@@ -132,7 +132,7 @@ impl Router {
         })
     }
 
-    /// Takes the next bytes; those behind the end of the array are ignored.
+    /// Adds the next bytes; bytes after the end of the array are ignored.
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             while self.current.1 == 0 {
@@ -151,7 +151,7 @@ impl Router {
         }
     }
 
-    /// Returns each piece with the checksums of what came for it.
+    /// Returns each piece with the checksums of its bytes.
     pub(super) fn finish(self) -> impl Iterator<Item = (PieceEntry, Vec<u32>)> {
         self.pieces.into_iter().map(|(piece, sums)| (piece, sums.finish()))
     }

@@ -1,4 +1,4 @@
-//! A plan carried out: what is read goes to the memories that want it.
+//! Executes a plan: copies the bytes that are read to their target memories.
 
 use std::rc::Rc;
 
@@ -14,57 +14,57 @@ use crate::{
     pump::{Filling, Incoming, Memory, Returns, ToDevice},
 };
 
-/// One target of a plan: its bytes on their way onto the devices that hold it.
+/// A target of a plan: the bytes in transfer to the devices that hold it.
 pub(super) struct Target {
-    /// Positions of the memories; one as a rule.
+    /// Positions of the memories; usually one.
     replicas: SmallVec<[usize; 1]>,
-    /// Bytes of it that were collected for one copy.
+    /// Bytes collected for one copy.
     stage: Option<Filling>,
-    /// Bytes that are on the devices, or on their way.
+    /// Number of bytes that are on the devices or in transfer.
     position: u64,
 }
 
 impl Target {
-    /// Creates a target that goes into the memories at these positions.
+    /// Creates a target with the memories at these positions.
     pub(super) fn new(replicas: Vec<usize>) -> Self {
         Self { replicas: replicas.into(), stage: None, position: 0 }
     }
 
-    /// Returns a target that goes into the memory at this position.
+    /// Creates a target with the memory at this position.
     pub(super) fn of_one(memory: usize) -> Self {
         Self { replicas: smallvec![memory], stage: None, position: 0 }
     }
 }
 
-/// Makes memories, one after the other.
+/// Iterator that allocates memories, one after the other.
 type Make<'a, M> = Box<dyn Iterator<Item = Result<<M as Memory>::Incoming, Error>> + 'a>;
 
 /// Progress of a load within a piece.
 #[derive(Default)]
 struct Progress {
     passed: u64,
-    /// The extent that is here.
+    /// The current extent.
     held: Option<Held>,
 }
 
-/// Bytes on their way out of a state onto devices.
+/// Transfer of bytes from a state to devices.
 pub(super) struct Load<'a, M: Memory> {
     plan: &'a Plan<'a>,
     targets: Vec<Target>,
     memories: Vec<M::Incoming>,
-    /// Makes the memories that are not there yet.
+    /// Allocates the memories that do not exist yet.
     make: Option<Make<'a, M>>,
     to: ToDevice<M>,
     monitor: &'a ProgressMonitor,
-    /// Bytes that are collected a target before they are copied, at most.
+    /// Maximum number of bytes that are collected for a target before they are copied.
     stage_bytes: usize,
-    /// An extent with the data of several pieces.
+    /// Current extent with the data of several pieces.
     shared: Option<Held>,
     bytes_read: u64,
 }
 
 impl<'a, M: Memory> Load<'a, M> {
-    /// Creates a load of `plan`, the target of whose position `n` is `targets[n]`.
+    /// Creates a load of `plan`, with the target `targets[n]` for position `n`.
     pub(super) fn new(
         plan: &'a Plan<'a>,
         targets: Vec<Target>,
@@ -78,11 +78,11 @@ impl<'a, M: Memory> Load<'a, M> {
         Self { plan, targets, memories, make: None, to, monitor, stage_bytes, shared, bytes_read }
     }
 
-    /// Has a load whose target of position `n` is one memory, of the same position, make each
-    /// memory, in the order of `make`, when the first data for it comes.
+    /// Makes the load allocate each memory, in the order of `make`, when its first data arrive. The
+    /// target of position `n` must be one memory of the same position.
     ///
-    /// All of them made in advance would have left the caches of the processor by the time they
-    /// are filled: ten thousand small tensors took a sixth longer.
+    /// Memories allocated in advance would have left the processor's caches by the time they are
+    /// filled: ten thousand small tensors took a sixth longer.
     pub(super) fn making(
         mut self,
         make: impl Iterator<Item = Result<M::Incoming, Error>> + 'a,
@@ -91,7 +91,7 @@ impl<'a, M: Memory> Load<'a, M> {
         self
     }
 
-    /// Makes the memories of the first `count` positions, as far as they are not there.
+    /// Allocates the missing memories of the first `count` positions.
     fn make_memories(&mut self, count: usize) -> Result<(), Error> {
         let Some(make) = &mut self.make else { return Ok(()) };
         while self.memories.len() < count
@@ -102,8 +102,8 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(())
     }
 
-    /// Walks through the plan and brings every run to its targets; answers the memories and how
-    /// many bytes of data were read.
+    /// Executes the plan and copies every run to its targets; returns the memories and the number
+    /// of data bytes that were read.
     pub(super) fn run(mut self, feed: &mut Feed<'_>) -> Result<(Vec<M>, u64), Error> {
         let mut progress: Vec<Progress> = Vec::new();
         progress.resize_with(self.plan.sources.len(), Progress::default);
@@ -140,7 +140,7 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok((memories, self.bytes_read))
     }
 
-    /// Brings one run to its targets.
+    /// Copies one run to its targets.
     fn deliver(
         &mut self,
         source: usize,
@@ -156,7 +156,7 @@ impl<'a, M: Memory> Load<'a, M> {
         while left > 0 {
             let offset = from.piece.data_offset.saturating_add(progress.passed);
             if progress.held.as_ref().is_none_or(|held| !held.extent.has(source, offset)) {
-                // The old one goes before the next one comes.
+                // Release the old extent before reading the next.
                 progress.held = None;
                 progress.held = match self.extent(source, feed)? {
                     New::Among(held) => Some(held),
@@ -193,8 +193,7 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(())
     }
 
-    /// Returns the extent in which a byte of a piece lies: the one with several pieces that is
-    /// here, or the next.
+    /// Returns the extent with a byte of a piece: the current one with several pieces, or the next.
     #[expect(clippy::indexing_slicing, reason = "a plan makes its extents of its own sources")]
     fn extent(&mut self, source: usize, feed: &mut Feed<'_>) -> Result<New, Error> {
         if let Some(shared) = &self.shared
@@ -217,14 +216,14 @@ impl<'a, M: Memory> Load<'a, M> {
         Ok(New::Among(held))
     }
 
-    /// Takes note of data that was read.
+    /// Records and reports data that were read.
     fn read(&mut self, bytes: u64) -> Result<(), Error> {
         self.bytes_read += bytes;
         Ok(self.monitor.advance(bytes)?)
     }
 
-    /// Hands a buffer to the one memory of a target; gives it back if the target has several, or
-    /// other bytes on their way.
+    /// Passes a buffer to the only memory of a target; returns it if the target has several
+    /// memories, or pending bytes.
     fn push(
         &mut self,
         name: &str,
@@ -282,7 +281,7 @@ impl<'a, M: Memory> Load<'a, M> {
                 target.flush::<M>(name, memories)?;
             }
             if complete {
-                // Its buffer is free for another.
+                // Its buffer is free for reuse.
                 target.stage = None;
             }
         }
@@ -290,16 +289,16 @@ impl<'a, M: Memory> Load<'a, M> {
     }
 }
 
-/// An extent that holds what is wanted next.
+/// An extent that contains the next bytes.
 enum New {
-    /// It is read for one piece.
+    /// It has data of one piece.
     Alone(Arrived),
-    /// Other pieces have it, too.
+    /// It also has data of other pieces.
     Among(Held),
 }
 
 impl Target {
-    /// Copies what was collected.
+    /// Copies the collected bytes.
     fn flush<M: Memory>(&mut self, name: &str, memories: &mut [M::Incoming]) -> Result<(), Error> {
         let Some(stage) = self.stage.take() else { return Ok(()) };
         let filled = stage.finish();
@@ -308,7 +307,7 @@ impl Target {
         Ok(())
     }
 
-    /// Puts the next bytes onto every device that holds the target.
+    /// Copies the next bytes to every device that holds the target.
     fn copy<M: Memory>(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The extents of a plan, read ahead and compared with their checksums.
+//! The extents of a plan, read ahead and verified.
 
 use std::{
     rc::Rc,
@@ -18,25 +18,25 @@ use crate::{
     pump::{Buffer, Filled, IN_FLIGHT, Pool, Returns, has_second_core},
 };
 
-/// ReadExtents that are read ahead.
+/// Number of extents that are read ahead.
 const AHEAD: usize = IN_FLIGHT;
 
-/// An extent that was read; its buffer goes back to the pool when this is dropped.
+/// An extent that was read; its buffer returns to the pool on drop.
 pub(super) struct Arrived {
     pub(super) extent: ReadExtent,
-    /// `None` once it was taken away.
+    /// `None` once the buffer was taken.
     filled: Option<Filled>,
     returns: Returns,
 }
 
 impl Arrived {
-    /// Returns its bytes from byte `offset` of the file on.
+    /// Returns its bytes from offset `offset` of the file.
     pub(super) fn from(&self, offset: u64) -> Option<&[u8]> {
         let from = usize::try_from(offset.checked_sub(self.extent.offset)?).ok()?;
         self.filled.as_ref()?.get(from..)
     }
 
-    /// Returns the buffer, for one who gives it back himself.
+    /// Returns the buffer, for a caller that returns it to the pool itself.
     pub(super) fn take(mut self) -> Option<Filled> {
         self.filled.take()
     }
@@ -50,11 +50,11 @@ impl Drop for Arrived {
     }
 }
 
-/// The extents of a plan, in their order.
+/// The extents of a plan, in order.
 pub(super) enum Feed<'a> {
-    /// They are read when they are wanted.
+    /// Extents are read on demand.
     Inline(Reading<'a>),
-    /// Another thread has read them.
+    /// Another thread reads the extents ahead.
     Ahead(Receiver<Result<Arrived, Error>>),
 }
 
@@ -68,13 +68,14 @@ impl Feed<'_> {
     }
 }
 
-/// The walk wants more than the plan has: they come of the same blocks.
+/// Returns the error for runs beyond the plan's extents, which cannot occur because both come from
+/// the same blocks.
 fn ended() -> Error {
     Error::invalid("the reading thread ended".to_owned())
 }
 
-/// Lets `run` take the extents of a plan, in buffers that `make` makes; a thread reads ahead if
-/// there is a core for it.
+/// Calls `run` with the extents of a plan, in buffers that `make` allocates; a thread reads ahead
+/// if there is a core for it.
 pub(super) fn with_feed<T>(
     state: &OpenState,
     plan: &Plan<'_>,
@@ -107,7 +108,7 @@ pub(super) fn with_feed<T>(
     thread::scope(|scope| {
         let (send, arrived) = sync_channel(AHEAD);
         scope.spawn(move || {
-            // Ends early when the other side has given up.
+            // The channel closes early when the receiver has stopped.
             while let Some(read) = reading.next() {
                 let stop = read.is_err();
                 if send.send(read).is_err() || stop {
@@ -146,8 +147,8 @@ impl Reading<'_> {
         Ok(Arrived { extent, filled: Some(filled), returns: self.returns.clone() })
     }
 
-    /// Compares the chunks of an extent with their checksums, and what stands between the data of
-    /// several pieces word by word.
+    /// Compares the chunks of an extent with their checksums, and the headers and footers between
+    /// the data of several pieces with the index.
     #[expect(
         clippy::indexing_slicing,
         reason = "a plan makes its extents of its own sources; `rest` is cut to its own length"
@@ -157,7 +158,7 @@ impl Reading<'_> {
         let (mut end, mut words) = (0, Vec::new());
         for (position, source) in sources.iter().enumerate() {
             let offset = source.piece.data_offset;
-            // Of several pieces, all begin in the extent; a single one may have begun before.
+            // Several pieces all begin in the extent; a single one may have begun before.
             let begin = offset.saturating_sub(extent.offset) as usize;
             let first = extent.offset.saturating_sub(offset);
             if position > 0 {
@@ -182,7 +183,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Compares chunks of a piece, from its byte `first` on, which begins one.
+    /// Verifies chunks of a piece from its byte `first`, which is the start of a chunk.
     fn check_data(&self, source: &Source<'_>, first: u64, data: &[u8]) -> Result<(), Error> {
         let chunk_bytes = self.state.header.chunk_bytes;
         let numbers = first / u64::from(chunk_bytes)..;
@@ -193,5 +194,5 @@ impl Reading<'_> {
     }
 }
 
-/// An extent that several may hold.
+/// A shared extent.
 pub(super) type Held = Rc<Arrived>;

@@ -1,4 +1,4 @@
-//! The header of a file: read, and judged before anything else is.
+//! Reads the header of a file and checks its versions first.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::{
     format::header::{Header, PREFIX_BYTES, Prefix, Supported},
 };
 
-/// Reads and judges the header of a file; answers it, its checksum and its length.
+/// Reads the header of a file and checks its versions; returns the header, its checksum and its
+/// length.
 pub(crate) fn read_header(
     source: &dyn ReadAt,
     path: &Path,

@@ -1,8 +1,8 @@
-//! Tensors, and parts of them, into memory of this process.
+//! Reads tensors, and parts of them, into memory of this process.
 //!
-//! Memory of this process can be written at any place, so that nothing is collected on the way, as
-//! for devices: whole pieces are read straight to where they belong, several at a time, and a part
-//! of an array costs the chunks that it crosses. This must never know who owns the memory.
+//! Unlike device memory, memory of this process can be written at any position, so that nothing is
+//! collected on the way: whole pieces are read directly to their positions, several at a time, and
+//! a part of an array costs the chunks that it crosses. Does not depend on the owner of the memory.
 
 mod runs;
 
@@ -37,21 +37,20 @@ use crate::{
 const STEP_BYTES: u64 = 1 << 20;
 /// Bytes of a whole piece that one thread reads before it takes the next.
 const SPAN_BYTES: u64 = 8 << 20;
-/// Bytes of a window of a piece of which little is wanted, where chunks are smaller or do not
-/// count.
+/// Bytes of a window of a piece of which little is wanted, if chunks are smaller or not verified.
 const WINDOW_BYTES: u64 = 64 << 10;
 
 /// Choice between comparing bytes with their checksums and trusting them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verification {
-    /// Every chunk of which something is read, before the work ends.
+    /// Verifies every chunk of which something is read, before the work ends.
     #[default]
     Checksums,
-    /// No chunk: bytes that were damaged are taken as they are.
+    /// Verifies no chunk: damaged bytes are returned as they are.
     Skipped,
 }
 
-/// Memory of this process that a tensor, or a part of one, is read into.
+/// Memory of this process into which a tensor, or a part of one, is read.
 #[derive(Debug)]
 pub struct HostTarget<'a> {
     tensor: &'a Tensor,
@@ -60,16 +59,16 @@ pub struct HostTarget<'a> {
 }
 
 impl<'a> HostTarget<'a> {
-    /// Creates all of `tensor` into `bytes`: row-major, little endian, elements narrower than a
-    /// byte in a byte each. The memory is as long as the tensor.
+    /// Creates a target for all of `tensor`, in `bytes`: row-major, little endian, elements
+    /// narrower than a byte in a byte each. The memory must have the tensor's length.
     pub fn new(tensor: &'a Tensor, bytes: &'a mut [u8]) -> Self {
         Self { tensor, block: Block::whole(tensor.spec().shape()), bytes }
     }
 
-    /// Returns the part `domain` of `tensor` into `bytes`, which are as long as that part.
+    /// Creates a target for the part `domain` of `tensor`, in `bytes` of the part's length.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the part does not lie in the tensor.
+    /// [`Error::Invalid`] if the part is not inside the tensor.
     pub fn part(
         tensor: &'a Tensor,
         domain: &IndexDomain,
@@ -81,11 +80,11 @@ impl<'a> HostTarget<'a> {
 }
 
 impl Reader {
-    /// Reads tensors of this state, or parts of them, into memory of this process; answers how many
-    /// bytes of data were read for it.
+    /// Reads tensors of this state, or parts of them, into memory of this process; returns the
+    /// number of data bytes that were read.
     ///
-    /// Of a part, the chunks that it crosses are read, or where nothing is verified, little more
-    /// than its own bytes. After an error the memory holds anything.
+    /// For a part, the chunks that it crosses are read, or, without verification, little more than
+    /// its own bytes. After an error the contents of the memory are unspecified.
     ///
     /// ```
     /// use serdes_device_state::{HostTarget, Reader, Verification, Versions, ProgressMonitor, Writer};
@@ -116,10 +115,10 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] if memory is not as long as what goes into it;
-    /// [`Error::Unsupported`] for strings, which [`Tensor::strings`] gives; [`Error::Invalid`] if a
-    /// tensor is of another reader; [`Error::Corrupt`] if the bytes are damaged; or if they cannot
-    /// be read, or the work was stopped.
+    /// [`Error::SizeMismatch`] if a memory has another length than its contents;
+    /// [`Error::Unsupported`] for strings, which [`Tensor::strings`] returns; [`Error::Invalid`] if
+    /// a tensor belongs to another reader; [`Error::Corrupt`] if the bytes are damaged; or if they
+    /// cannot be read, or the work was cancelled.
     pub fn read_into(
         &self,
         targets: Vec<HostTarget<'_>>,
@@ -139,9 +138,9 @@ impl Reader {
         Ok(work.bytes_read.into_inner())
     }
 
-    /// Returns the elements of a tensor of strings of this state, as [`Tensor::strings`] gives
-    /// them, but as [`read_into`](Self::read_into) reads: whether they are verified is up to the
-    /// caller, and the work can be stopped.
+    /// Returns the elements of a tensor of strings of this state, like [`Tensor::strings`], with
+    /// the options of [`read_into`](Self::read_into): verification is up to the caller, and the
+    /// work can be cancelled.
     ///
     /// ```
     /// use serdes_device_state::{Reader, Verification, Versions, ProgressMonitor, Writer};
@@ -163,8 +162,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`Tensor::strings`]; [`Error::Invalid`] if the tensor is of another reader; or if the
-    /// work was stopped.
+    /// As [`Tensor::strings`]; [`Error::Invalid`] if the tensor belongs to another reader; or if
+    /// the work was cancelled.
     pub fn read_strings(
         &self,
         tensor: &Tensor,
@@ -190,30 +189,30 @@ impl Reader {
     }
 }
 
-/// Work of one thread at a time.
+/// A job for one thread.
 enum Job<'a, 'm> {
-    /// Bytes of one piece, whole chunks or up to its end, to where they belong.
+    /// Reads bytes of one piece, whole chunks or up to its end, to their position.
     Span { name: &'m str, piece: PieceEntry, first: u64, bytes: &'m mut [u8] },
-    /// Windows of one piece to all parts of arrays that want some of them: each is read once.
+    /// Copies windows of one piece to all parts of arrays that need them: each is read once.
     Scatter { name: &'m str, piece: PieceEntry, wants: Vec<Want<'a, 'm>> },
 }
 
-/// A part of an array, which threads fill out of whatever pieces hold some of it.
+/// A part of an array, which threads fill from all pieces that intersect it.
 struct Part<'m> {
     name: &'m str,
     sources: Vec<(PieceEntry, Runs)>,
     bytes: Mutex<&'m mut [u8]>,
 }
 
-/// Runs of a piece that a part wants, and the memory of the part.
+/// Runs of a piece that a part needs, and the memory of the part.
 struct Want<'a, 'm> {
     runs: Runs,
     bytes: &'a Mutex<&'m mut [u8]>,
 }
 
 impl Want<'_, '_> {
-    /// Copies what `held`, which begins at the byte `begin` of the piece, has of the part; `next`
-    /// is the run that was not copied yet, or what is left of it.
+    /// Copies the bytes of the part in `held`, which begins at byte `begin` of the piece; `next` is
+    /// the next run, or the rest of it.
     fn copy(&mut self, next: &mut Option<Run>, begin: u64, held: &[u8]) -> Option<()> {
         let end = begin.saturating_add(held.len() as u64);
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,13 +242,13 @@ impl Job<'_, '_> {
     }
 }
 
-/// State that the threads share.
+/// State shared by the threads.
 struct Work<'a> {
     state: &'a OpenState,
     verification: Verification,
     monitor: &'a ProgressMonitor,
     bytes_read: AtomicU64,
-    /// A thread failed: the others need not go on.
+    /// True if a thread failed: the others stop.
     stop: AtomicBool,
 }
 
@@ -266,7 +265,7 @@ impl<'a> Work<'a> {
 }
 
 impl Work<'_> {
-    /// Fails for a tensor of another reader.
+    /// Returns an error for a tensor of another reader.
     fn check_own(&self, tensor: &Tensor) -> Result<(), Error> {
         if std::ptr::eq(self.state, &*tensor.state) {
             return Ok(());
@@ -274,7 +273,7 @@ impl Work<'_> {
         Err(Error::invalid(format!("{:?} is a tensor of another reader", tensor.name())))
     }
 
-    /// Returns a whole piece into `bytes`, some whole chunks at a time.
+    /// Splits a whole piece and its memory into jobs of some whole chunks each.
     fn spans<'a, 'm: 'a>(
         &self,
         name: &'m str,
@@ -292,7 +291,7 @@ impl Work<'_> {
         })
     }
 
-    /// Cuts a target that is one piece into jobs; others become parts.
+    /// Splits a target that is one piece into jobs; other targets become parts.
     fn add_jobs<'a, 'm: 'a>(
         &self,
         target: HostTarget<'m>,
@@ -327,8 +326,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Adds a job for each piece of which parts want something, and several where they want
-    /// different extents of it.
+    /// Adds a job for each piece that parts need, and several if they need different extents of it.
     fn add_scatters<'a, 'm>(&self, parts: &'a [Part<'m>], jobs: &mut Vec<Job<'a, 'm>>) {
         let mut pieces: BTreeMap<u64, (&'m str, PieceEntry, Vec<Want<'a, 'm>>)> = BTreeMap::new();
         for Part { name, sources, bytes } in parts {
@@ -341,12 +339,13 @@ impl Work<'_> {
         let window = self.window();
         for (name, piece, mut wants) in pieces.into_values() {
             wants.sort_by_key(|want| want.runs.span().start);
-            // The first and the last window of the job before.
+            // First and last window of the previous job.
             let mut before: Option<(u64, u64)> = None;
             for want in wants {
                 let span = want.runs.span();
                 let (first, last) = (span.start / window, span.end.saturating_sub(1) / window);
-                // A window that only the ends of two share is read twice, by two threads.
+                // A window that is only shared at the ends of two jobs is read twice, by two
+                // threads.
                 let joined = before.filter(|(begin, end)| first < *end || first == *begin);
                 let shares = joined.is_some();
                 before = Some(joined.map_or((first, last), |(begin, end)| (begin, end.max(last))));
@@ -362,10 +361,10 @@ impl Work<'_> {
         }
     }
 
-    /// Does the jobs, several at a time where that is worth the threads.
+    /// Executes the jobs, several at a time if that is worth the threads.
     fn run(&self, jobs: Vec<Job<'_, '_>>, total: u64) -> Result<(), Error> {
         if self.state.source.answers_late() {
-            // Asked for ahead, front to back.
+            // Announce the reads in order.
             let ranges: Vec<_> = jobs.iter().flat_map(|job| self.ranges(job)).collect();
             let mut ahead = Prefetch::new(ranges.into_iter());
             return jobs.into_iter().try_for_each(|job| self.perform(job, &mut ahead));
@@ -407,8 +406,8 @@ impl Work<'_> {
         }
     }
 
-    /// Reads bytes of a piece from its byte `first` on. Where they are verified they begin with a
-    /// chunk and are whole chunks, or end with the piece.
+    /// Reads bytes of a piece from its byte `first`. Verified bytes must begin with a chunk and
+    /// consist of whole chunks, or end with the piece.
     fn fill(
         &self,
         name: &str,
@@ -437,7 +436,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Brings what a piece has of parts to where it belongs, a window after the other.
+    /// Copies the bytes of parts in a piece to their positions, one window after the other.
     fn scatter(
         &self,
         name: &str,
@@ -458,7 +457,7 @@ impl Work<'_> {
         loop {
             let next = wants.iter().filter_map(|(_, next)| Some(next.as_ref()?.from)).min();
             let Some(from) = next else { return Ok(()) };
-            // Straight to where they belong, where one part has all of them.
+            // Read directly to the position, if one part needs all bytes.
             if let [(want, next)] = &mut wants[..]
                 && let Some(run) = next
             {
@@ -490,7 +489,7 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the number of bytes of a window: whole chunks, where those are verified.
+    /// Returns the size of a window in bytes: whole chunks, if they are verified.
     fn window(&self) -> u64 {
         match self.verification {
             Verification::Checksums => u64::from(self.state.header.chunk_bytes).max(WINDOW_BYTES),
@@ -498,7 +497,7 @@ impl Work<'_> {
         }
     }
 
-    /// Byte ranges that a job reads, in its order.
+    /// Returns the byte ranges that a job reads, in order.
     fn ranges(&self, job: &Job<'_, '_>) -> Vec<Range<u64>> {
         let range = |piece: &PieceEntry, first: u64, bytes: u64| {
             let begin = piece.data_offset.saturating_add(first);
@@ -529,7 +528,7 @@ impl Work<'_> {
     }
 }
 
-/// Adds a range to others that begin before it.
+/// Appends a range, merging it with an adjacent one.
 fn join(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if (last.start..=last.end).contains(&next.start) => {
@@ -539,8 +538,8 @@ fn join(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
     }
 }
 
-/// Returns the number of bytes of whole windows, or up to the end of the piece, with which a run of
-/// `left` bytes begins.
+/// Returns the number of bytes of whole windows, or up to the end of the piece, at the beginning of
+/// a run of `left` bytes.
 fn whole_windows(piece: &PieceEntry, window: u64, from: u64, left: u64) -> u64 {
     match (from % window, from + left == piece.data_bytes) {
         (0, true) => left,

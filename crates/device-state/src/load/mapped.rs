@@ -1,7 +1,7 @@
-//! Tensors where they lie in the file, without a copy.
+//! Views of tensors in a mapped file, without a copy.
 //!
-//! The only file of this module with unsafe code: a mapping is as sound as the promise of its
-//! caller that the file stays as it is.
+//! The only file of this module with unsafe code: a mapping is sound only if the caller guarantees
+//! that the file does not change.
 #![allow(
     unsafe_code,
     reason = "the system maps files without a promise that they stay as they are"
@@ -15,8 +15,8 @@ use serdes_files::read_at;
 use super::{Reader, Tensor};
 use crate::{Error, pump::ChunkSums};
 
-/// A state whose file is mapped into memory. The system reads pages when they are touched, and
-/// takes them back when it needs the memory.
+/// A state whose file is mapped into memory. The system reads pages on access, and reclaims them
+/// when it needs the memory.
 ///
 /// # Examples
 /// ```
@@ -51,15 +51,15 @@ impl MappedState {
     /// Opens the state at `path` as [`Reader::open`] does, and maps its file.
     ///
     /// # Safety
-    /// As long as the mapping lives, no one writes into the file or cuts it, in this process or
-    /// any other: the bytes of a view would change under a reference, and touching pages behind
-    /// the new end kills the process (SIGBUS). This library never does that to a state: saving
-    /// over one puts a new file in its place, and mappings keep the old one. Other programs may
-    /// (`cp` onto an existing file, `truncate`, network file systems).
+    /// While the mapping exists, no process may write to the file or truncate it: the bytes of a
+    /// view would change under a reference, and accessing pages after the new end kills the process
+    /// (SIGBUS). This library never does that to a state: saving over one creates a new file, and
+    /// mappings keep the old one. Other programs may (`cp` onto an existing file, `truncate`,
+    /// network file systems).
     ///
     /// # Errors
     /// As [`Reader::open`]; [`Error::Io`] if the file system cannot map the file;
-    /// [`Error::Invalid`] if several processes saved the state, each a file of its own.
+    /// [`Error::Invalid`] if the state consists of several files.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let io = |action, error| Error::io(action, path, error);
@@ -77,8 +77,8 @@ impl MappedState {
             what: "file, for a mapping on this machine,",
             found: reader.file_bytes(),
         })?;
-        // SAFETY: the file does not change while the mapping lives, by the caller's promise; it was
-        // `length` bytes long when the reader looked, and `file` is read-only here.
+        // SAFETY: by the caller's guarantee the file does not change while the mapping exists; it
+        // was `length` bytes long when the reader checked, and `file` is read-only here.
         let map = unsafe { MmapOptions::new().len(length).map(&file) };
         let map = map.map_err(|error| io("map", error))?;
         Ok(Self { reader, file, map })
@@ -89,18 +89,17 @@ impl MappedState {
         &self.reader
     }
 
-    /// Returns the data of a tensor, row-major, as it lies in the file: aligned to 64 bytes, and to
-    /// 4096 from 1 MiB on. Nothing is read, and so nothing is compared with its checksum.
+    /// Returns the data of a tensor, row-major, in place: aligned to 64 bytes, and to 4096 from 1
+    /// MiB on. Nothing is read, and no checksum is verified.
     ///
     /// # Errors
     /// [`Error::NoSuchTensor`]; [`Error::Unsupported`] if the tensor is stored in several shards;
-    /// [`Error::Corrupt`] if the file has been cut since it was opened.
+    /// [`Error::Corrupt`] if the file was truncated after it was opened.
     pub fn bytes(&self, name: &str) -> Result<&[u8], Error> {
         self.view(&self.reader.tensor(name)?)
     }
 
-    /// Returns the data of a tensor as [`bytes`](Self::bytes), every chunk compared with its
-    /// checksum.
+    /// Like [`bytes`](Self::bytes), after comparing every chunk with its checksum.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); [`Error::Corrupt`] if the bytes are damaged.
@@ -123,7 +122,7 @@ impl MappedState {
                 reason: format!("it is stored in {} shards", tensor.piece_count),
             });
         };
-        // A promise that was broken before now costs an error, not the process.
+        // If the file was truncated before, this returns an error instead of killing the process.
         let now =
             self.file.metadata().map_err(|e| Error::io("read", &self.reader.state.path, e))?;
         let expected = self.reader.file_bytes();

@@ -1,9 +1,9 @@
-//! Out of a state: what it says of itself, and its bytes, onto devices or into readers, compared
-//! with their checksums.
+//! Reads states: their descriptions, and their bytes into devices or readers, verified by
+//! checksums.
 //!
-//! [`Reader`] and [`Tensor`] are what a state is; a `Plan` says what is read in which order and
-//! which memory gets it, for whole arrays as for shards, and a `Load` carries it out. This part
-//! must never know in what kind of store the bytes lie.
+//! [`Reader`] and [`Tensor`] represent a state; a `Plan` defines what is read in which order and
+//! into which memory, for whole arrays and for shards, and a `Load` executes it. Does not depend on
+//! the kind of store that has the bytes.
 
 mod assemble;
 mod execute;

@@ -1,4 +1,4 @@
-//! Shared state of a reader and all of its tensors; and the bytes that must be around each piece.
+//! State shared by a reader and its tensors; and the expected bytes around each piece.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -18,7 +18,7 @@ use crate::{
     store::Spread,
 };
 
-/// Shared state of a reader and all of its tensors.
+/// State shared by a reader and all of its tensors.
 pub(crate) struct OpenState {
     pub(crate) source: Box<dyn ReadAt>,
     pub(crate) path: PathBuf,
@@ -27,17 +27,16 @@ pub(crate) struct OpenState {
     pub(crate) index: Index,
     pub(crate) file_bytes: u64,
     pub(super) data_bytes: u64,
-    /// True if the index was made from the pieces that were found, so that it lacks facts that only
-    /// the index has.
+    /// True if the index was created from the pieces that were found, so that it lacks some facts.
     pub(super) salvaged: bool,
     pub(super) specs: Vec<OnceLock<KnownSpec>>,
-    /// The parts of a merged state; offsets in its index count through all of them, and `source`
-    /// is all of them.
+    /// Parts of a merged state; offsets in its index and in `source` are those in the concatenation
+    /// of all parts.
     pub(super) merged: Option<Spread>,
 }
 
 impl OpenState {
-    /// Returns the part of a save that the file is; `None` if it is a state.
+    /// Returns the file's part of a save; `None` if the file is a state.
     pub(super) fn part(&self) -> Option<Part> {
         match self.header.role {
             Role::Part(part) => Part::new(SaveId(part.save), part.number, part.count).ok(),
@@ -45,7 +44,7 @@ impl OpenState {
         }
     }
 
-    /// Appends the words before a piece's data as they must be, from the end of the piece before.
+    /// Appends the expected bytes before a piece's data, from the end of the previous piece.
     pub(super) fn push_words_before(
         &self,
         number: u32,
@@ -55,8 +54,8 @@ impl OpenState {
         let array = self.index.array(piece.array);
         let placement = self.index.placement(piece.placement);
         let (Some(array), Some(placement)) = (array, placement) else { return Ok(()) };
-        // The header begins where the piece before ended, zeros fill the rest. In a merged state
-        // that is in the part of the piece, which counts its own bytes and pieces.
+        // The header begins where the previous piece ended, followed by padding. In a merged state
+        // this refers to the piece's part, which has its own offsets and numbers.
         let (base, number, begin) = match self.place(number) {
             Some(place) => (place.base, place.number, place.header),
             None => {
@@ -82,7 +81,7 @@ impl OpenState {
         Ok(())
     }
 
-    /// Appends the words behind a piece's data as they must be, up to the next piece.
+    /// Appends the expected bytes after a piece's data, up to the next piece.
     pub(super) fn push_words_behind(&self, number: u32, piece: &PieceEntry, words: &mut Vec<u8>) {
         let place = self.place(number);
         let (base, number) = place.map_or((0, number), |place| (place.base, place.number));
@@ -128,8 +127,7 @@ impl OpenState {
         Err(self.in_file_at(piece.data_offset, error))
     }
 
-    /// Returns the error with the file in which a byte of the state lies: the state, or one of its
-    /// parts.
+    /// Adds to an error the file that has a byte of the state: the state, or one of its parts.
     pub(super) fn in_file_at(&self, offset: u64, error: Error) -> Error {
         let part = self.merged.as_ref().and_then(|merged| merged.parts.path_at(offset));
         error.in_file(part.as_deref().unwrap_or(&self.path))

@@ -1,4 +1,4 @@
-//! The bytes of one piece, each chunk compared with its checksum.
+//! Reads one piece and compares each chunk with its checksum.
 
 use std::{
     io::{self, Read},
@@ -10,7 +10,7 @@ use serdes_files::Prefetch;
 use super::open_state::OpenState;
 use crate::format::{checksum, index::PieceEntry};
 
-/// The data of one piece, chunk by chunk, each checked before it is given out.
+/// Reader of one piece, chunk by chunk, each verified before it is returned.
 pub(super) struct PieceReader {
     state: Arc<OpenState>,
     piece: PieceEntry,
@@ -21,7 +21,7 @@ pub(super) struct PieceReader {
 }
 
 impl PieceReader {
-    /// Creates the reader of a piece, one of `readers` that are read at a time.
+    /// Creates the reader of a piece; `readers` is the number of concurrent readers.
     pub(super) fn new(state: Arc<OpenState>, piece: PieceEntry, readers: usize) -> Self {
         let all = piece.data_offset..piece.data_offset.saturating_add(piece.data_bytes);
         let ahead = Prefetch::one_of(readers, std::iter::once(all));

@@ -1,17 +1,17 @@
-//! Comparison of bytes from another source with the checksums of a tensor's pieces.
+//! Compares bytes from another source with the checksums of a tensor's pieces.
 
 use super::{Tensor, assemble::Router};
 use crate::{Error, format::index::PieceEntry, pump::ChunkSums};
 
-/// Checksums of a tensor's bytes as they come from elsewhere.
+/// Checksums of bytes from another source, for comparing them with a tensor.
 pub struct PieceSums(Sums);
 
 enum Sums {
-    /// Its one piece.
+    /// A tensor of one piece.
     Whole(ChunkSums),
-    /// Its pieces, to which the bytes are given out.
+    /// A tensor of several pieces, to which the bytes are distributed.
     Shards(Router),
-    /// It cannot be cut, so that nothing is ever equal to it.
+    /// A tensor that cannot be split; the comparison always fails.
     Never,
 }
 
@@ -43,7 +43,7 @@ impl PieceSums {
 }
 
 impl Tensor {
-    /// Begins summing bytes that should be this tensor's.
+    /// Creates checksums for bytes that should be this tensor's.
     pub fn sums(&self) -> PieceSums {
         if self.is_whole() {
             return PieceSums(Sums::Whole(ChunkSums::new(self.state.header.chunk_bytes)));

@@ -1,8 +1,8 @@
 //! Plans of loads: the ranges to read from a state, their order, and their target memories.
 //!
-//! A plan is a walk of runs: contiguous bytes of one piece, with their targets. Whole arrays are
-//! the trivial walk, one run a piece. The extents that are read follow from the runs: windows of
-//! whole chunks, each named once, small neighbours together with the bytes between them.
+//! A plan is a sequence of runs: contiguous bytes of one piece, with their targets. For whole
+//! arrays there is one run per piece. The extents that are read follow from the runs: windows of
+//! whole chunks, each once; small neighbours are read together with the bytes between them.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::{
     shards::{Block, CellIterator},
 };
 
-/// Bytes of a window of a piece of which shards want some, if chunks are smaller.
+/// Size of a window in bytes for a piece of which shards need a part, if chunks are smaller.
 pub(super) const WINDOW_BYTES: u64 = 64 << 10;
 
 /// A piece that is read.
@@ -22,11 +22,11 @@ pub(super) const WINDOW_BYTES: u64 = 64 << 10;
 pub(super) struct Source<'a> {
     pub(super) number: u32,
     pub(super) piece: PieceEntry,
-    /// The array that it belongs to.
+    /// Name of its array.
     pub(super) name: &'a str,
 }
 
-/// A run: `bytes` bytes of a piece, from the end of its last run on, for each of these targets.
+/// A run: `bytes` bytes of a piece, after its last run, for each of these targets.
 pub(super) struct Run<'a> {
     /// Position of the piece; `None` if no piece has the bytes.
     pub(super) source: Option<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Run<'a> {
 pub(super) struct ReadExtent {
     pub(super) offset: u64,
     pub(super) bytes: usize,
-    /// Positions of the pieces whose data lies in it: part of one, or all of several.
+    /// Positions of the pieces with data in it: a part of one, or all of several.
     pub(super) sources: Range<usize>,
 }
 
@@ -55,36 +55,36 @@ impl ReadExtent {
     }
 }
 
-/// Pieces, and the walk through them.
+/// The pieces to read, and the order of their runs.
 pub(super) struct Plan<'a> {
     pub(super) sources: Vec<Source<'a>>,
-    /// Bytes of the windows in which pieces are read: whole chunks.
+    /// Size of the windows in which pieces are read, in bytes: whole chunks.
     window: u64,
     walk: Walk<'a>,
 }
 
 /// Order of the runs.
 enum Walk<'a> {
-    /// Each piece as a whole, to the target of its position.
+    /// Each piece completely, to the target with the same position.
     Each {
-        /// True if pieces that follow each other in the index are neighbours in the file.
+        /// True if consecutive pieces of the index are adjacent in the file.
         neighbours: bool,
     },
-    /// Through an array in row-major order, which pieces and targets cut differently.
+    /// An array in row-major order, with different cuts of pieces and targets.
     Cut { name: &'a str, element: u64, whole: Block, pieces: Vec<Block>, targets: Vec<Block> },
 }
 
 impl<'a> Plan<'a> {
-    /// Every piece goes to a memory of its own, the first to the first target, and so on.
+    /// Creates a plan that reads every piece to a memory of its own, in order.
     pub(super) fn each(state: &OpenState, sources: Vec<Source<'a>>) -> Self {
         let window = u64::from(state.header.chunk_bytes).max(BUFFER_BYTES as u64);
-        // An index that was salvaged or merged does not know neighbours.
+        // A salvaged or merged index does not record adjacency.
         let neighbours = !state.salvaged && state.merged.is_none();
         Self { sources, window, walk: Walk::Each { neighbours } }
     }
 
-    /// Returns the array `name` of `whole` extent, whose pieces are the blocks `pieces`, cut into
-    /// `targets`.
+    /// Creates a plan that splits the array `name` of extent `whole`, stored in the blocks
+    /// `pieces`, into `targets`.
     pub(super) fn cut(
         state: &OpenState,
         name: &'a str,
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         Self { sources, window, walk: Walk::Cut { name, element, whole, pieces, targets } }
     }
 
-    /// Windows that are held at a time, at most.
+    /// Returns the maximum number of windows that are held at a time.
     pub(super) fn most_held(&self) -> usize {
         match self.walk {
             Walk::Each { .. } => 1,
@@ -106,7 +106,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the walk from its beginning.
+    /// Returns the runs from the beginning.
     pub(super) fn runs(&self) -> Result<Runs, Error> {
         Ok(match &self.walk {
             Walk::Each { .. } => {
@@ -121,14 +121,14 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// ReadExtents to read, in the order of the walk.
+    /// Returns the extents to read, in the order of the runs.
     pub(super) fn extents(&self) -> Result<ReadExtents<'_, 'a>, Error> {
         let passed = vec![Passed::default(); self.sources.len()];
         let windows = Windows { plan: self, runs: self.runs()?, passed, source: 0, numbers: 0..0 };
         Ok(ReadExtents { windows, next: None })
     }
 
-    /// Returns the number of bytes of the longest extent, or more.
+    /// Returns an upper bound of the extents' lengths in bytes.
     pub(super) fn longest_extent(&self) -> usize {
         let longest = self.sources.iter().map(|source| source.piece.data_bytes).max();
         let longest = longest.unwrap_or(0).min(self.window);
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
         usize::try_from(longest).unwrap_or(usize::MAX).max(if joined { BUFFER_BYTES } else { 0 })
     }
 
-    /// Returns the name of the load, for messages that concern no piece.
+    /// Returns the name of the load, for messages without a piece.
     pub(super) fn name(&self) -> &'a str {
         match &self.walk {
             Walk::Each { .. } => self.sources.first().map_or("", |source| source.name),
@@ -144,7 +144,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns true if there is enough to read to be worth starting a second thread.
+    /// Returns true if there is enough data to start a second thread.
     pub(super) fn is_long(&self) -> bool {
         let bytes = self.sources.iter().map(|source| source.piece.data_bytes);
         bytes.fold(0, u64::saturating_add) > 2 * self.window
@@ -154,12 +154,13 @@ impl<'a> Plan<'a> {
         matches!(self.walk, Walk::Each { neighbours: true })
     }
 
-    /// Returns true if pieces of no bytes are read, too, to compare header and footer.
+    /// Returns true if empty pieces are also read, to verify header and footer.
     pub(super) const fn reads_empty_pieces(&self) -> bool {
         matches!(self.walk, Walk::Each { .. })
     }
 
-    /// `first` with `next` behind it, if both are small neighbours and short enough together.
+    /// Returns the union of `first` and `next`, if they are small neighbours and short enough
+    /// together.
     fn join(&self, first: &ReadExtent, next: &ReadExtent) -> Option<ReadExtent> {
         let small = |source: &Source<'_>| source.piece.data_bytes < STREAMED_FROM;
         let before = self.sources.get(first.sources.end.checked_sub(1)?)?;
@@ -205,22 +206,22 @@ impl Runs {
 #[derive(Clone, Copy, Default)]
 struct Passed {
     bytes: u64,
-    /// The window that was named last.
+    /// The window that was returned last.
     window: Option<u64>,
 }
 
-/// The windows of which something is wanted, each named once.
+/// Iterator over the needed windows, each once.
 struct Windows<'p, 'a> {
     plan: &'p Plan<'a>,
     runs: Runs,
     passed: Vec<Passed>,
-    /// Remainder of the last run.
+    /// Rest of the last run.
     source: usize,
     numbers: Range<u64>,
 }
 
 impl Windows<'_, '_> {
-    /// Takes note of the next run; `None` at the end of the walk, or where it leaves the pieces.
+    /// Processes the next run; returns `None` at the end, or if a run belongs to no piece.
     fn step(&mut self) -> Option<()> {
         let run = self.runs.next()?;
         let source = run.source?;

@@ -1,4 +1,4 @@
-//! The bytes of a tensor, row by row, whatever pieces they are stored in.
+//! Reads a tensor row by row, from all pieces in which it is stored.
 
 use std::{
     io::{self, Read},
@@ -12,13 +12,14 @@ use super::{Tensor, assemble::Assembler, piece_reader::PieceReader};
 use crate::{Error, format::u64_at};
 
 impl Tensor {
-    /// Returns the data, row-major, each chunk compared with its checksum before any of it is given
-    /// out. Errors of damaged bytes are of kind [`InvalidData`](io::ErrorKind::InvalidData).
+    /// Returns a reader of the data, row-major; each chunk is compared with its checksum before it
+    /// is returned. Errors for damaged bytes are of kind
+    /// [`InvalidData`](io::ErrorKind::InvalidData).
     ///
-    /// Shards are put together; in memory is then one chunk of each shard that a row crosses.
+    /// Shards are joined; memory then holds one chunk of each shard that a row crosses.
     ///
     /// # Errors
-    /// If the file is the [part](crate::Part) of one saver, and has not all shards.
+    /// If the file is the [part](crate::Part) of one process, and lacks shards.
     pub fn read(&self) -> Result<impl Read + Send + use<>, Error> {
         match self.pieces().next() {
             Some((_, piece)) if self.is_whole() => {
@@ -43,7 +44,7 @@ impl Tensor {
         self.strings_in(&data)
     }
 
-    /// Fails unless the elements are strings.
+    /// Returns an error unless the elements are strings.
     pub(super) fn check_strings(&self) -> Result<(), Error> {
         let dtype = self.spec().dtype();
         if dtype == DType::String {
@@ -53,7 +54,7 @@ impl Tensor {
         Err(Error::Unsupported { name: self.name().to_owned(), reason })
     }
 
-    /// Returns the strings in all of the tensor's bytes.
+    /// Decodes the strings from all of the tensor's bytes.
     pub(super) fn strings_in(&self, data: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let wrong = || {
             let found = format!("strings of {:?} that do not fit", self.name());
@@ -75,7 +76,7 @@ impl Tensor {
         if begin == text.len() { Ok(strings) } else { Err(wrong()) }
     }
 
-    /// Returns an error of [`read`](Self::read) as one of this module.
+    /// Converts an error of [`read`](Self::read).
     pub(crate) fn read_error(&self, path: &Path, error: io::Error) -> Error {
         match error.downcast() {
             Ok(error) => error,
@@ -89,11 +90,11 @@ impl Tensor {
     }
 }
 
-/// The data of a tensor, row by row, whatever pieces it is stored in.
+/// Reader of a tensor, row by row.
 enum TensorReader {
-    /// Its one piece.
+    /// A tensor of one piece.
     Whole(PieceReader),
-    /// Its shards, put together.
+    /// A tensor of several shards, which are joined.
     Shards(Box<Assembler>),
 }
 

@@ -1,4 +1,4 @@
-//! An open state: what it says of itself, and its tensors by name.
+//! An open state: its description, and its tensors by name.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ use crate::{
     store::{Parts, ReadOnlyParts, Spread},
 };
 
-/// An open state: its header and index, checked; the data is read when it is asked for.
+/// An open state with validated header and index; data are read on request.
 #[derive(Clone)]
 pub struct Reader {
     pub(crate) state: Arc<OpenState>,
@@ -39,7 +39,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Opens the state at `path`: reads its header and its end, not its data.
+    /// Opens the state at `path`: reads its header and index, but not its data.
     ///
     /// # Errors
     /// [`Error::TooNew`], [`Error::TooNewFeature`], [`Error::BadConsumer`], [`Error::TooOld`] or
@@ -51,8 +51,8 @@ impl Reader {
         Self::open_with_parts(index, path, None)
     }
 
-    /// Opens a state and its parts, if it has some, all of one save: if another one takes its place
-    /// meanwhile, it is that one which is opened. `index` opens the state, told `true` as it is now.
+    /// Opens a state and its parts, if it has any, all of one save: if the state is replaced
+    /// meanwhile, opens the new one. `index` opens the state; with `true` it opens the current one.
     fn open_with_parts(
         index: impl FnMut(bool) -> Result<Arc<dyn ReadAt>, Error>,
         path: &Path,
@@ -64,8 +64,8 @@ impl Reader {
         open_together(index, open, |reader| reader.parts() == 0)
     }
 
-    /// Opens a state in any source of bytes; `path` is for messages, and where the parts are that
-    /// belong to it, if several processes saved it.
+    /// Opens a state in any source of bytes; `path` is for messages, and locates the parts if
+    /// several processes saved it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -76,8 +76,8 @@ impl Reader {
         Self::from_index(Box::new(source), path.into(), None, Parts::open)
     }
 
-    /// Like [`from_source`](Self::from_source), of a state whose parts lie among these files;
-    /// `path` is where the state is among them.
+    /// Like [`from_source`](Self::from_source), but opens the parts through `files`; `path` is the
+    /// state's path there.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -106,7 +106,7 @@ impl Reader {
         Self::open_with_parts(index, &store.place(), Some(&store))
     }
 
-    /// Opens a state, and its parts, if it has some, by `open_parts`; errors name the file.
+    /// Opens a state, and its parts, if it has any, through `open_parts`; errors name the file.
     pub(super) fn from_index(
         source: Box<dyn ReadAt>,
         path: PathBuf,
@@ -212,8 +212,8 @@ impl Reader {
         self.state.data_bytes
     }
 
-    /// Returns the part of a save that the file is; `None` if it is a state. Arrays with shards in
-    /// other parts can be listed and verified, and not restored.
+    /// Returns the file's part of a save; `None` if the file is a state. Arrays with shards in
+    /// other parts can be listed and verified, but not restored.
     pub fn part(&self) -> Option<Part> {
         self.state.part()
     }
@@ -223,12 +223,12 @@ impl Reader {
         self.state.merged.as_ref().map_or(0, |merged| merged.parts.count())
     }
 
-    /// Returns the length of the file in bytes, parts included.
+    /// Returns the length of the file in bytes, including parts.
     pub fn file_bytes(&self) -> u64 {
         self.state.file_bytes
     }
 
-    /// Returns the number of bytes under one checksum.
+    /// Returns the number of bytes per checksum.
     pub fn chunk_bytes(&self) -> u32 {
         self.state.header.chunk_bytes
     }
@@ -236,14 +236,14 @@ impl Reader {
     /// Returns the versions at which the state was written.
     ///
     /// # Errors
-    /// If this build reads the state and does not write at one of its versions: that of a newer
-    /// build whose change may be overlooked. The error has the number; so have
-    /// [`format`](Self::format) and [`ifrt_version`](Self::ifrt_version).
+    /// If this build reads the state but cannot write one of its versions: a version of a newer
+    /// build with an ignorable change. The error has the number, which [`format`](Self::format) and
+    /// [`ifrt_version`](Self::ifrt_version) also return.
     pub fn written_at(&self) -> Result<Versions, UnknownVersion> {
         Versions::from_numbers(self.format(), self.ifrt_version())
     }
 
-    /// Returns the number of the layout that the file follows.
+    /// Returns the number of the file's layout.
     pub fn format(&self) -> i32 {
         self.state.header.format
     }

@@ -1,7 +1,7 @@
 //! Salvage of intact tensors from a truncated or damaged state.
 //!
-//! A file whose index is there is verified piece by piece. One that lost it is searched for pieces,
-//! whose headers and footers repeat what the index would say.
+//! If the index exists, the file is verified piece by piece. Otherwise it is searched for pieces,
+//! whose headers and footers repeat the contents of the index.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,8 +31,8 @@ use crate::{
     store::{Lost, Parts, ReadOnlyParts},
 };
 
-/// Headers of pieces that are searched for are not longer; a name or sharding of that size is no
-/// real one, and a hostile file could announce one every 64 bytes.
+/// Maximum size in bytes of a piece's header in a search; real names and shardings are shorter, and
+/// a hostile file could announce a long header every 64 bytes.
 const MAXIMUM_HEADER_BYTES: u64 = 1 << 20;
 /// Bytes that are searched or summed at a time.
 const STEP_BYTES: usize = 1 << 20;
@@ -41,34 +41,33 @@ const STEP_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Salvaged {
-    /// The state as far as it is readable; restore [`whole`](Self::whole) out of it.
+    /// The readable part of the state; restore the tensors of [`whole`](Self::whole) from it.
     pub reader: Reader,
-    /// Tensors all of whose bytes were compared with their checksums.
+    /// Tensors whose bytes all match their checksums.
     pub whole: Vec<Tensor>,
-    /// Tensors that are known and not whole.
+    /// Known tensors with losses.
     pub lost: Vec<Damage>,
     /// Files of parts that are missing, cannot be opened, need a newer build, or are damaged, if
-    /// several processes saved the state. What is whole in a damaged one is still in
+    /// several processes saved the state. Intact tensors of a damaged part are still in
     /// [`whole`](Self::whole).
     pub lost_parts: Vec<Damage>,
-    /// True if every tensor of the state is known to be in one of the two lists: its index is
-    /// there, or the file was followed from piece to piece up to the place where the index begins.
-    /// Tensors behind the end of a truncated file are unknown.
+    /// True if every tensor of the state is in one of the two lists: the index exists, or the
+    /// pieces were found without a gap up to the start of the index. Tensors after the end of a
+    /// truncated file are unknown.
     pub complete_list: bool,
 }
 
 impl Salvaged {
-    /// Returns true if nothing is lost: [`whole`](Self::whole) is known to be everything that the
-    /// state ever had.
+    /// Returns true if nothing is lost: [`whole`](Self::whole) has all tensors of the state.
     pub fn is_complete(&self) -> bool {
         self.complete_list && self.lost.is_empty() && self.lost_parts.is_empty()
     }
 }
 
-/// Opens the file that is salvaged, once more each time.
+/// Opens the file to salvage; may be called several times.
 type Open<'a> = dyn Fn() -> Result<Box<dyn ReadAt>, Error> + 'a;
 
-/// A piece that was found and is whole.
+/// An intact piece that was found.
 struct Found {
     spec: Vec<u8>,
     device: i32,
@@ -79,14 +78,13 @@ struct Found {
 }
 
 impl Reader {
-    /// Finds out what is whole in the state at `path`, by reading all of it.
+    /// Reads the whole state at `path` and reports its intact tensors.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if the system cannot read a place that is there: that is no damage,
-    /// and what lies there may be whole. As [`open`](Self::open) where no part of the state can be
-    /// used: if it is something else, its header is damaged, or it needs a newer build; or if it is
-    /// the index over [parts](crate::Part) and is damaged itself: each part can be
-    /// salvaged by itself.
+    /// [`Error::Unreadable`] if the system cannot read a part of the file: that is no damage, and
+    /// the data there may be intact. As [`open`](Self::open) if no part of the state can be used:
+    /// if it is no state, its header is damaged, or it needs a newer build; or if it is a damaged
+    /// index over [parts](crate::Part): each part can be salvaged by itself.
     pub fn salvage(path: impl AsRef<Path>, monitor: &ProgressMonitor) -> Result<Salvaged, Error> {
         let path = path.as_ref();
         let open = || match read_at::open(path) {
@@ -96,8 +94,8 @@ impl Reader {
         Self::salvage_opened(&open, path, None, monitor).map_err(unread)
     }
 
-    /// Like [`salvage`](Self::salvage), of a state in any source of bytes; `path` is for messages,
-    /// and where the parts are that belong to it, if several processes saved it.
+    /// Like [`salvage`](Self::salvage), for a state in any source of bytes; `path` is for messages,
+    /// and locates the parts if several processes saved it.
     ///
     /// # Errors
     /// As [`salvage`](Self::salvage).
@@ -110,8 +108,8 @@ impl Reader {
         Self::salvage_opened(&open, path.as_ref(), None, monitor).map_err(unread)
     }
 
-    /// Like [`salvage_source`](Self::salvage_source), of a state whose parts lie among these files;
-    /// `path` is where the state is among them.
+    /// Like [`salvage_source`](Self::salvage_source), but opens the parts through `files`; `path`
+    /// is the state's path there.
     ///
     /// # Errors
     /// As [`salvage`](Self::salvage).
@@ -156,12 +154,12 @@ impl Reader {
         monitor: &ProgressMonitor,
     ) -> Result<Salvaged, Error> {
         let places = self.state.merged.as_ref().map(|merged| &merged.places[..]);
-        // The part of a piece, if nothing can be read of it.
+        // Part of a piece, if nothing of the part can be read.
         let unreadable = |piece: u32| {
             let place = places?.get(piece as usize)?;
             lost_parts.iter().find(|lost| lost.part.number() == place.part && !lost.is_readable())
         };
-        // Of a part that was cut, pieces end too early.
+        // Pieces of a truncated part end too early.
         let damage = |error: &Error| match error {
             Error::Io { source, .. } => source.kind() == ErrorKind::UnexpectedEof,
             error => matches!(error, Error::Corrupt { .. }),
@@ -187,7 +185,7 @@ impl Reader {
             }
         }
         whole.sort_by_key(|tensor| tensor.first_piece);
-        // Of several shards that are lost one tells enough.
+        // One lost shard per tensor is enough for the report.
         let mut named = HashSet::new();
         lost.retain(|damage| named.insert(damage.tensor.clone()));
         if let Some(merged) = &self.state.merged {
@@ -201,7 +199,7 @@ impl Reader {
     }
 }
 
-/// Keeps an I/O error apart from damage.
+/// Separates I/O errors from damage.
 fn unread(error: Error) -> Error {
     match error {
         Error::Io { action: "read", path, source } => Error::Unreadable { path, source },
@@ -209,8 +207,8 @@ fn unread(error: Error) -> Error {
     }
 }
 
-/// Returns true if the part may exist and be intact, but the system failed to read it. Where
-/// something other than a file has its name, there is none.
+/// Returns true if the part may be intact but the system failed to read it. If its name belongs to
+/// something other than a file, the part does not exist.
 fn is_unread(lost: &Lost) -> bool {
     match &lost.error {
         Error::Io { source, .. } => {
@@ -220,14 +218,14 @@ fn is_unread(lost: &Lost) -> bool {
     }
 }
 
-/// Remedy for a state whose header is damaged.
+/// Remedy for a state with a damaged header.
 const WITHOUT_HEADER: &str =
     "without the header no tensor is found; take another copy, or a state that was saved before";
 
-/// Remedy for the damaged index over the parts that several processes saved.
+/// Remedy for a damaged index over the parts of several processes.
 const WITHOUT_INDEX: &str = "its tensors lie in its parts: salvage each of those by itself";
 
-/// Returns the error of a salvage that ends at damage.
+/// Returns the error for a salvage that finds nothing.
 fn nothing_salvaged(error: Error, path: &Path, remedy: &'static str) -> Error {
     match error {
         Error::Corrupt { place, found, expected, .. } => {
@@ -237,7 +235,7 @@ fn nothing_salvaged(error: Error, path: &Path, remedy: &'static str) -> Error {
     }
 }
 
-/// Searches a file for pieces that could not be opened because of `error`.
+/// Searches a file for pieces after opening it failed with `error`.
 fn salvage_found(
     source: Box<dyn ReadAt>,
     path: &Path,
@@ -248,12 +246,12 @@ fn salvage_found(
     let (header, _, header_bytes) = read_header(&*source, path, size)
         .map_err(|error| nothing_salvaged(error, path, WITHOUT_HEADER))?;
     if matches!(header.role, Role::Merged(_)) {
-        // There are no pieces in it.
+        // An index over parts has no pieces.
         return Err(nothing_salvaged(error, path, WITHOUT_INDEX));
     }
     let mut search = Search { source: &*source, path, size, header: &header, monitor };
 
-    // In the order in which they were found.
+    // Arrays in the order in which they were found.
     let mut arrays: Vec<(String, Vec<Found>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut lost = Vec::new();
@@ -294,8 +292,8 @@ fn salvage_found(
     Ok(Salvaged { reader, whole, lost, lost_parts: Vec::new(), complete_list })
 }
 
-/// Lists the arrays that are whole, and counts the bytes of their data; the others join what is
-/// lost.
+/// Lists the intact arrays, and counts the bytes of their data; the others are added to the lost
+/// ones.
 fn list(
     arrays: Vec<(String, Vec<Found>)>,
     lost: &mut Vec<Damage>,
@@ -323,7 +321,7 @@ fn list(
     Ok((builder, data_bytes))
 }
 
-/// Checks that the pieces of an array make up all of it.
+/// Checks that the pieces of an array cover it.
 fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
     let Some(first) = pieces.first() else { return Ok(()) };
     let spec = decode_spec(name, &first.spec)?;
@@ -339,7 +337,7 @@ fn check_covered(name: &str, pieces: &[Found]) -> Result<(), Error> {
     check_tiling(&spec, &domains).or_else(wrong)
 }
 
-/// A walk through a file from piece to piece.
+/// A search through a file from piece to piece.
 struct Search<'a> {
     source: &'a dyn ReadAt,
     path: &'a Path,
@@ -348,25 +346,25 @@ struct Search<'a> {
     monitor: &'a ProgressMonitor,
 }
 
-/// A piece whose header is whole.
+/// A piece with an intact header.
 struct Step {
     /// Offset of its header, in bytes.
     begin: u64,
-    /// The name of its array.
+    /// Name of its array.
     name: String,
-    /// Its content, or what is wrong with it.
+    /// Its contents, or the damage.
     result: Result<Found, Error>,
     /// Offset from which to search for the next piece.
     end: u64,
 }
 
 impl Search<'_> {
-    /// Returns the next piece whose header is whole, at `position` or behind it.
+    /// Returns the next piece with an intact header, at or after `position`.
     fn next(&mut self, mut position: u64) -> Result<Option<Step>, Error> {
         let mut window = Vec::new();
         while position + HEADER_FIXED_BYTES as u64 <= self.size {
             self.monitor.check()?;
-            // Pieces follow each other; a search begins only behind a damaged one.
+            // Pieces are adjacent; a search is only needed after a damaged one.
             let length = if window.is_empty() { HEADER_FIXED_BYTES } else { STEP_BYTES };
             window.resize(length.min((self.size - position) as usize), 0);
             self.read(&mut window, position)?;
@@ -428,7 +426,7 @@ impl Search<'_> {
         step(name, result, layout.end)
     }
 
-    /// Returns true if the index begins at `position`: then no piece follows.
+    /// Returns true if the index begins at `position`, after which there are no pieces.
     fn is_index(&self, position: u64) -> Result<bool, Error> {
         let mut magic = [0; INDEX_MAGIC.len()];
         if position.saturating_add(magic.len() as u64) > self.size {

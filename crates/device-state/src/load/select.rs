@@ -1,15 +1,16 @@
-//! Choosing tensors by patterns of their names.
+//! Selects tensors by patterns of their names.
 
 use super::{Reader, Tensor};
 use crate::Error;
 
 impl Reader {
     /// Returns the tensors whose names match one of `patterns`, or all if there is no pattern, in
-    /// the order of the file. In a pattern `*` stands for any text, `?` for any one character,
-    /// `[a-z]` and `[!a-z]` for one of those that are listed or not.
+    /// the order of the file. In a pattern `*` matches any text, `?` any character, `[a-z]` and
+    /// `[!a-z]` one of the listed characters or any other.
     ///
     /// # Errors
-    /// [`Error::NoSuchTensor`] for a pattern that no name matches; or if a spec cannot be read.
+    /// [`Error::NoSuchTensor`] for a pattern without a match; an error for a spec that cannot be
+    /// decoded.
     pub fn select<S: AsRef<str>>(&self, patterns: &[S]) -> Result<Vec<Tensor>, Error> {
         let mut tensors = self.tensors_in_file_order()?;
         if patterns.is_empty() {
@@ -45,7 +46,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on after the last `*`, when what follows it does not fit here.
+    // Position to resume after the last `*` if the rest does not match here.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         let step = match pattern.get(p) {
@@ -71,13 +72,13 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the length of the pattern's first element if it fits `found`.
+/// Returns the length of the pattern's first element if it matches `found`.
 fn one(pattern: &[char], found: char) -> Option<usize> {
     match pattern.first()? {
         '?' => Some(1),
         '[' => {
             let end = pattern.iter().skip(2).position(|c| *c == ']').map(|end| end + 2);
-            // Without an end it stands for itself.
+            // A `[` without an end matches itself.
             let Some(end) = end else { return (found == '[').then_some(1) };
             let negated = matches!(pattern.get(1), Some('!' | '^'));
             let set = pattern.get(1 + usize::from(negated)..end)?;

@@ -1,7 +1,7 @@
-//! Arrays onto any sharding.
+//! Restores arrays to any sharding.
 //!
-//! One walk through the array, in which each chunk of the file is read once, compared with its
-//! checksum, and cut into the shards that want some of it.
+//! Iterates over the array once; each chunk of the file is read once, compared with its checksum,
+//! and split among the shards that need it.
 
 use std::{
     collections::HashMap,
@@ -25,9 +25,9 @@ use crate::{
     shards::{Block, blocks_of},
 };
 
-/// Bytes that are collected for a shard before they are copied onto its device.
+/// Bytes collected for a shard before they are copied to its device.
 const STAGE_BYTES: u64 = 1 << 20;
-/// Bytes that are collected for all shards together, unless there are very many.
+/// Bytes collected for all shards together, unless there are very many.
 const ALL_STAGES_BYTES: u64 = 32 << 20;
 
 /// Target of a restored shard: a device of a StreamExecutor plug-in or of a PJRT client.
@@ -38,7 +38,7 @@ pub struct ShardTarget<'a, D = Device> {
     domain: Option<IndexDomain>,
 }
 
-/// Whatever the device is, it is only named.
+/// The device is only referenced, so it need not be `Clone`.
 impl<D> Clone for ShardTarget<'_, D> {
     fn clone(&self) -> Self {
         Self { device: self.device, on: self.on, domain: self.domain.clone() }
@@ -46,13 +46,12 @@ impl<D> Clone for ShardTarget<'_, D> {
 }
 
 impl<'a, D> ShardTarget<'a, D> {
-    /// Creates the shard of the device `device` of the sharding, into memory of `on`.
+    /// Creates the target for the shard of the sharding's device `device`, in memory of `on`.
     pub const fn new(device: DeviceId, on: &'a D) -> Self {
         Self { device, on, domain: None }
     }
 
-    /// Sets the shard's part of the array, for shardings that do not say which device holds which
-    /// part.
+    /// Sets the shard's part of the array, for shardings that do not define it.
     #[must_use]
     pub fn at(mut self, domain: IndexDomain) -> Self {
         self.domain = Some(domain);
@@ -68,27 +67,27 @@ pub struct RestoredShards<M = DeviceMemory> {
     pub memories: Vec<M>,
     /// Bytes of all shards together, replicas included.
     pub bytes: u64,
-    /// Bytes of data that were read from the file, each of them once: all bytes of the array if
-    /// the targets hold all of it, less if parts of it are on no target.
+    /// Data bytes read from the file, each once: all bytes of the array if the targets hold all of
+    /// it, less if they do not.
     pub bytes_read: u64,
-    /// From the first read until the last byte was on its device.
+    /// Time from the first read until the last byte was on its device.
     pub time: Duration,
 }
 
 impl Tensor {
-    /// Puts the shards of the tensor, cut by `sharding`, onto devices.
+    /// Restores the shards of the tensor, partitioned by `sharding`, to devices.
     ///
-    /// The sharding need not be the one that was saved, nor be over as many devices. Targets are
-    /// the devices of this process; shards of other devices of the sharding are left out, and what
-    /// only they hold is not read. Each chunk is read at most once, whole, and compared with its
-    /// checksum before any of it reaches a device, also if only a part of the chunk is wanted. In
-    /// memory are a chunk of each piece that a row of the array crosses, at least 64 KiB, and a
-    /// MiB at most of each shard.
+    /// The sharding may differ from the saved one, and have another number of devices. Targets are
+    /// the devices of this process; shards of other devices are left out, and data that only they
+    /// hold are not read. Each chunk is read at most once, completely, and compared with its
+    /// checksum before any of it reaches a device, even if only a part of it is needed. Memory
+    /// holds a chunk of each piece that a row of the array crosses, at least 64 KiB, and at most 1
+    /// MiB of each shard.
     ///
     /// # Errors
     /// [`Error::Invalid`] if a target is no device of the sharding; [`Error::Unsupported`] if the
-    /// tensor holds strings, which stay on the host, or the sharding does not say which device
-    /// holds what; [`Error::Corrupt`] if the bytes are damaged; or what the devices report.
+    /// tensor holds strings, which stay on the host, or the sharding does not define the parts of
+    /// its devices; [`Error::Corrupt`] if the bytes are damaged; or an error of the devices.
     pub fn restore_sharded<D: HostedDevice>(
         &self,
         sharding: &Sharding,
@@ -141,7 +140,7 @@ impl Tensor {
             .collect()
     }
 
-    /// Puts parts of the array onto devices.
+    /// Restores parts of the array to devices.
     pub(super) fn load_blocks<D: HostedDevice>(
         &self,
         wanted: &[(Block, &D)],
@@ -153,7 +152,8 @@ impl Tensor {
         Ok(RestoredShards { memories, bytes, bytes_read, time: begin.elapsed() })
     }
 
-    /// Puts parts of the array into memories; answers these and how many bytes were read.
+    /// Reads parts of the array into memories; returns these and the number of bytes that were
+    /// read.
     fn load<M: Memory>(
         &self,
         wanted: &[(Block, &M::Device)],

@@ -1,4 +1,4 @@
-//! Checks of the specs of tensors, and of the lengths of their pieces.
+//! Validates the specs of tensors, and the lengths of their pieces.
 
 use bytes::Bytes;
 use serdes::{
@@ -8,7 +8,7 @@ use serdes::{
 
 use crate::Error;
 
-/// Specs name devices of the build that saved them; any number is one here.
+/// Accepts any device id: specs refer to devices of the build that saved them.
 struct AnyDevice;
 
 impl DeviceLookup for AnyDevice {
@@ -17,11 +17,11 @@ impl DeviceLookup for AnyDevice {
     }
 }
 
-/// A spec that was read, which all tensors share whose specs are the same bytes.
+/// A decoded spec, shared by all tensors with the same bytes.
 pub(super) struct KnownSpec {
     pub(super) spec: ArraySpec,
-    /// Length in bytes of a piece that is all of such an array; `None` for strings, and where
-    /// there is no such length.
+    /// Length in bytes of a piece with the whole array; `None` for strings and for lengths that
+    /// cannot be represented.
     pub(super) whole_bytes: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn decode_spec(name: &str, bytes: &[u8]) -> Result<ArraySpec, Error> 
     })
 }
 
-/// Checks that the length of a piece is that of its part of the array.
+/// Checks that the length of a piece matches its part of the array.
 pub(super) fn check_piece(
     name: &str,
     spec: &ArraySpec,

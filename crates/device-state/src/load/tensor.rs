@@ -17,12 +17,12 @@ use crate::{
     shards::check_tiling,
 };
 
-/// From which device a piece was saved, and how long it is.
+/// Device and size of a saved piece.
 #[derive(Clone, Copy, Debug)]
 pub struct PieceOfDevice {
-    /// The device, by its id.
+    /// Id of the device.
     pub device: i32,
-    /// Its length in bytes.
+    /// Length of the piece in bytes.
     pub bytes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Tensor {
     /// Returns the element type, shape and sharding.
     pub fn spec(&self) -> &ArraySpec {
         static NONE: OnceLock<ArraySpec> = OnceLock::new();
-        // Read by `check` before the tensor was handed out.
+        // Decoded by `check` before the tensor was returned.
         let known = self.state.specs.get(self.spec as usize).and_then(OnceLock::get);
         known.map(|known| &known.spec).unwrap_or_else(|| {
             NONE.get_or_init(|| {
@@ -61,8 +61,8 @@ impl Tensor {
         })
     }
 
-    /// Returns the number of its spec, which tensors share whose specs are the same bytes, and
-    /// these.
+    /// Returns the number and the bytes of the tensor's spec, which tensors with the same bytes
+    /// share.
     pub fn spec_bytes(&self) -> (u32, &[u8]) {
         (self.spec, self.state.index.spec(self.spec))
     }
@@ -88,7 +88,7 @@ impl Tensor {
             .filter_map(|number| Some((number, index.piece(number)?)))
     }
 
-    /// Reads the spec, and compares what it says with the lengths of the pieces.
+    /// Decodes the spec, and compares it with the lengths of the pieces.
     pub(super) fn check(&self) -> Result<(), Error> {
         let state = &self.state;
         let Some(slot) = state.specs.get(self.spec as usize) else { return Ok(()) };
@@ -110,7 +110,7 @@ impl Tensor {
             }
             check_piece(self.name(), spec, domain, piece.data_bytes)?;
         }
-        // What a part has of an array need not be all of it.
+        // A part of a state need not have the whole array.
         if self.is_whole() || matches!(state.header.role, Role::Part(_)) {
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl Tensor {
         })
     }
 
-    /// Checks that all of the array is there; a part of a state may lack shards.
+    /// Checks that the array is complete; a part of a state may lack shards.
     pub(super) fn check_complete(&self) -> Result<(), Error> {
         if self.is_whole() || self.state.part().is_none() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reading every byte of a state without keeping any.
+//! Verifies every byte of a state without keeping any.
 
 use std::{
     num::NonZero,
@@ -19,22 +19,22 @@ use crate::{
     pump::{BUFFER_BYTES, ChunkSums},
 };
 
-/// A tensor that did not stand up to verification.
+/// Damage of a tensor, found by verification.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Its name; that of a file if a part of the state is damaged outside of tensors.
+    /// Name of the tensor, or of a file if a part of the state is damaged outside of tensors.
     pub tensor: String,
     /// The damage.
     pub error: Error,
 }
 
 impl Reader {
-    /// Reads the whole file and compares every byte with the index: data with its checksums, and
-    /// what stands between the data word by word. Several pieces are read at a time.
+    /// Reads the whole file and compares every byte with the index: data by checksums, headers and
+    /// footers byte by byte. Several pieces are read at a time.
     ///
     /// # Errors
-    /// If the file cannot be read or the work was stopped; damage is an answer, not an error.
+    /// If the file cannot be read or the work was cancelled; damage is a result, not an error.
     pub fn verify(&self, monitor: &ProgressMonitor) -> Result<Vec<Damage>, Error> {
         let damage = |error: &Error| matches!(error, Error::Corrupt { .. });
         let mut damaged = self.verify_pieces(monitor, |_| true, damage)?;
@@ -46,8 +46,8 @@ impl Reader {
         Ok(damaged)
     }
 
-    /// Verifies the pieces that `chosen` names by their numbers; an error that is `damage` costs
-    /// one tensor, any other ends the work.
+    /// Verifies the pieces whose numbers `chosen` returns; an error that is `damage` affects one
+    /// tensor, any other ends the work.
     pub(super) fn verify_pieces(
         &self,
         monitor: &ProgressMonitor,
@@ -74,7 +74,7 @@ impl Reader {
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 match error {
                     error if damage(&error) => found.0.push((number, error)),
-                    // Nothing more can be learned.
+                    // Further errors cannot be found.
                     error => {
                         next.store(count, Ordering::Relaxed);
                         found.1.get_or_insert(error);
@@ -82,10 +82,10 @@ impl Reader {
                 }
             }
         };
-        // A thread is worth its start from some megabytes on.
+        // A thread is worth its start for several megabytes.
         let worth = usize::try_from(self.data_bytes() >> 23).unwrap_or(usize::MAX);
         let threads = available_parallelism().map_or(1, NonZero::get).min(count).min(worth);
-        // What answers late is asked for ahead instead, front to back.
+        // Sources with high latency are read ahead sequentially instead.
         let threads = if self.state.source.answers_late() { 1 } else { threads };
         thread::scope(|scope| {
             for _ in 1..threads {
@@ -111,7 +111,7 @@ impl Reader {
         array.map_or("", |array| array.name)
     }
 
-    /// Byte ranges of the pieces with the gaps before and behind them.
+    /// Returns the byte ranges of the pieces with the gaps around them.
     fn pieces_around(&self) -> impl Iterator<Item = Range<u64>> + Send {
         let state = &self.state;
         let count = u32::try_from(state.index.pieces_len()).unwrap_or(u32::MAX);

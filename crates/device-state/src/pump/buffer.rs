@@ -1,4 +1,4 @@
-//! Host memory that files are read into and written from.
+//! Host memory for reading and writing files.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,17 +11,17 @@ use serdes_stream_executor::HostMemory;
 
 use crate::Error;
 
-/// Bytes of one buffer on the way between a device and a file.
+/// Size in bytes of one buffer between a device and a file.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
-/// Capacity in bytes of the buffer whose first byte goes to `position` of the file: such that the
-/// next buffer begins at a multiple of [`BUFFER_BYTES`], which lets the system's page cache take
-/// its bytes in one large folio instead of ten of growing sizes.
+/// Returns the capacity in bytes of a buffer for `position` of the file: such that the next buffer
+/// begins at a multiple of [`BUFFER_BYTES`], so that the system's page cache takes its bytes in one
+/// large folio instead of ten of growing sizes.
 pub(crate) fn capacity_at(position: u64) -> usize {
     BUFFER_BYTES - (position % BUFFER_BYTES as u64) as usize
 }
 
-/// An extent of host memory of a fixed length, of whatever kind a copy may need.
+/// Host memory of a fixed length, of any kind that a copy may need.
 #[derive(Debug)]
 pub enum Buffer {
     /// Memory of this process.
@@ -33,7 +33,7 @@ pub enum Buffer {
 }
 
 impl Buffer {
-    /// [`BUFFER_BYTES`] of memory of this process.
+    /// Allocates [`BUFFER_BYTES`] of memory of this process.
     pub(crate) fn pageable() -> Self {
         Self::Pageable(vec![0; BUFFER_BYTES])
     }
@@ -73,7 +73,7 @@ impl From<HostMemory> for Buffer {
     }
 }
 
-/// The buffer comes back if it is of another kind.
+/// Returns the buffer if it is of another kind.
 impl TryFrom<Buffer> for HostMemory {
     type Error = Buffer;
 
@@ -91,7 +91,7 @@ impl From<serdes_pjrt::HostMemory> for Buffer {
     }
 }
 
-/// The buffer comes back if it is of another kind.
+/// Returns the buffer if it is of another kind.
 impl TryFrom<Buffer> for serdes_pjrt::HostMemory {
     type Error = Buffer;
 
@@ -103,8 +103,8 @@ impl TryFrom<Buffer> for serdes_pjrt::HostMemory {
     }
 }
 
-/// A buffer of which the first bytes count. That it is as long as they are is checked once, when it
-/// is made: who sums or writes them cannot miss any.
+/// A buffer whose first bytes are valid. Their number is checked once, on creation, so that code
+/// which sums or writes them cannot miss any.
 #[derive(Debug)]
 pub(crate) struct Filled {
     buffer: Buffer,
@@ -112,7 +112,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Creates the first `used` bytes of a buffer.
+    /// Marks the first `used` bytes of a buffer as valid.
     ///
     /// # Errors
     /// If the buffer is shorter.
@@ -123,12 +123,12 @@ impl Filled {
         Err(Error::invalid(format!("a buffer of {} bytes cannot hold {used}", buffer.len())))
     }
 
-    /// Returns the buffer, and how much of it counts.
+    /// Returns the buffer, and the number of its valid bytes.
     pub(crate) fn into_parts(self) -> (Buffer, usize) {
         (self.buffer, self.used)
     }
 
-    /// Returns the buffer, to be filled anew.
+    /// Returns the buffer for reuse.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.buffer
     }
@@ -148,7 +148,7 @@ impl DerefMut for Filled {
     }
 }
 
-/// A buffer that is being filled, front to back, up to a limit that is no longer than it is.
+/// A buffer that is filled sequentially up to a limit, which is at most its length.
 #[derive(Debug)]
 pub(crate) struct Filling {
     buffer: Buffer,
@@ -157,20 +157,20 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Creates an empty one with room for `limit` bytes, or for as many as the buffer has.
+    /// Creates an empty one with capacity for `limit` bytes, or for as many as the buffer has.
     pub(crate) fn new(buffer: Buffer, limit: usize) -> Self {
         Self { used: 0, limit: limit.min(buffer.len()), buffer }
     }
 
-    /// Returns true if there is no room left.
+    /// Returns true if the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.used >= self.limit
     }
 
-    /// Lets `fill` write the next bytes, at most `most`; answers how many there were.
+    /// Calls `fill` to write the next bytes, at most `most`; returns their number.
     ///
     /// # Errors
-    /// The errors of `fill`; the bytes do not count then.
+    /// The errors of `fill`; its bytes are then ignored.
     pub(crate) fn fill<E>(
         &mut self,
         most: u64,

@@ -1,15 +1,15 @@
-//! Out of device memory.
+//! Reads device memory.
 
 use std::collections::VecDeque;
 
 use super::{Filled, IN_FLIGHT, Memory, Pool, PoolError, STREAMED_FROM, Streams, capacity_at};
 use crate::Error;
 
-/// The bytes of device memory, front to back, in buffers that are filled ahead of the consumer.
-/// Ends after the first error.
+/// Reader of device memory in sequential buffers that are filled ahead of the consumer. Ends after
+/// the first error.
 ///
-/// A buffer that was taken is to be given back to the pool. A [bounded](Pool::bounded) pool has
-/// more than [`IN_FLIGHT`], or the next buffer never comes.
+/// The consumer must return its buffers to the pool. A [bounded](Pool::bounded) pool needs more
+/// than [`IN_FLIGHT`] buffers, or the reader deadlocks.
 pub(crate) struct FromDevice<'a, M: Memory> {
     name: &'a str,
     memory: &'a M,
@@ -21,16 +21,16 @@ pub(crate) struct FromDevice<'a, M: Memory> {
     under_way: VecDeque<Arriving<M>>,
 }
 
-/// Bytes that were asked for.
+/// Requested bytes.
 enum Arriving<M: Memory> {
     /// A copy, and its length.
     Copy(M::Transfer, usize),
-    /// They are here.
+    /// Bytes that have arrived.
     Here(Filled),
 }
 
 impl<'a, M: Memory> FromDevice<'a, M> {
-    /// Creates all of `memory`, which is called `name` in messages, in buffers of `pool`.
+    /// Creates a reader of all of `memory`, with buffers of `pool`; `name` is for messages.
     pub(crate) fn new(
         name: &'a str,
         memory: &'a M,
@@ -41,12 +41,12 @@ impl<'a, M: Memory> FromDevice<'a, M> {
         Self { name, memory, streams, pool, position: 0, requested: 0, under_way }
     }
 
-    /// Sets the position of the first byte in the file, which decides the cuts between buffers.
+    /// Sets the position of the first byte in the file, which determines the buffers' lengths.
     pub(crate) fn at(self, position: u64) -> Self {
         Self { position, ..self }
     }
 
-    /// Asks for the next bytes.
+    /// Requests the next bytes.
     fn request(&mut self) -> Result<(), PoolError> {
         let Self { name, memory, .. } = *self;
         let failed = |error| M::failed("reading", name, error);

@@ -7,8 +7,7 @@ use smallvec::SmallVec;
 use super::Buffer;
 use crate::Error;
 
-/// Contents of memory: a number of elements of a type. Devices that know arrays, and not only
-/// bytes, allocate by it.
+/// Contents of memory: a number of elements of a type, for allocation on devices with typed arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     dtype: DType,
@@ -17,8 +16,8 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Creates an array of these dimensions; `None` if its elements have no size, or it is longer
-    /// than any memory.
+    /// Creates the contents of an array of these dimensions; `None` if its elements have no fixed
+    /// size, or it exceeds all memory.
     #[must_use]
     pub fn new(dtype: DType, dims: impl IntoIterator<Item = i64>) -> Option<Self> {
         let dims: SmallVec<[i64; 4]> = dims.into_iter().collect();
@@ -32,7 +31,7 @@ impl Contents {
         Some(Self { dtype, dims, bytes })
     }
 
-    /// Returns a number of bytes that are no array.
+    /// Creates the contents of bytes that are no array.
     #[must_use]
     pub fn of_bytes(bytes: u64) -> Self {
         Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }
@@ -62,17 +61,16 @@ impl Contents {
 
 /// Memory of a device that can be copied in pieces, asynchronously.
 ///
-/// The bytes are those of the array, dense, row-major, little endian. A device that keeps them in
-/// another order or packs narrow elements hands them over in this one, and where it can do that for
-/// whole arrays only, says so by [`is_read_whole`](Self::is_read_whole).
+/// The bytes are those of the array, dense, row-major, little endian. A device with another order
+/// or packed elements converts them to this layout; if it can do that only for whole arrays,
+/// [`is_read_whole`](Self::is_read_whole) returns true.
 ///
-/// A copy takes a [`HostBuffer`](Self::HostBuffer) and has it alone until [`wait`](Self::wait)
-/// gives it back: a buffer that is being filled cannot be read, nor one that is being read be
-/// reused. A transfer that is dropped instead must not leave the device copying into memory that is
-/// gone. Copies of one stream are done in the order in which they were begun; those of several may
-/// be under way at a time.
+/// A copy owns its [`HostBuffer`](Self::HostBuffer) until [`wait`](Self::wait) returns it: a buffer
+/// that is being filled cannot be read, nor one that is being read be reused. If a transfer is
+/// dropped instead, the device must not continue to copy into freed memory. Copies of one stream
+/// are executed in order; those of several streams may run concurrently.
 ///
-/// Reads may come in any order.
+/// Reads may be requested in any order.
 pub trait Memory: Sized + Sync {
     /// Device that holds the memory.
     type Device: Clone + Send + Sync + 'static;
@@ -80,10 +78,10 @@ pub trait Memory: Sized + Sync {
     type Incoming: Incoming<Self>;
     /// Stream that orders copies.
     type Stream;
-    /// Host memory that asynchronous copies can use. A buffer of another kind, which the other half
-    /// of a trip may have left, is filled and read by calls that wait.
+    /// Host memory that asynchronous copies can use. Buffers of another kind, from the other
+    /// direction of a transfer, are filled and read by blocking calls.
     type HostBuffer: Into<Buffer> + TryFrom<Buffer, Error = Buffer>;
-    /// A copy under way, which keeps its host buffer.
+    /// A copy in progress, which owns its host buffer.
     type Transfer;
     /// Error of the device.
     type Error;
@@ -91,16 +89,16 @@ pub trait Memory: Sized + Sync {
     /// Allocates memory for an array.
     fn allocate(device: &Self::Device, contents: &Contents) -> Result<Self::Incoming, Self::Error>;
 
-    /// Allocates host memory for its copies.
+    /// Allocates host memory for copies.
     fn allocate_host(device: &Self::Device, bytes: usize) -> Result<Self::HostBuffer, Self::Error>;
 
-    /// Makes a stream.
+    /// Creates a stream.
     fn create_stream(device: &Self::Device) -> Result<Self::Stream, Self::Error>;
 
-    /// Returns true if the stream is one of this device.
+    /// Returns true if the stream belongs to this device.
     fn is_on(stream: &Self::Stream, device: &Self::Device) -> bool;
 
-    /// Returns true if these are one device.
+    /// Returns true if both are the same device.
     fn is_same(one: &Self::Device, other: &Self::Device) -> bool;
 
     /// Returns the device that holds it.
@@ -109,13 +107,13 @@ pub trait Memory: Sized + Sync {
     /// Returns its length.
     fn bytes(&self) -> u64;
 
-    /// Returns true if it can only be read as a whole, so that one host buffer must hold all of it;
-    /// by default any range of it can be copied by itself.
+    /// Returns true if the memory can only be read as a whole, into one host buffer; by default any
+    /// range of it can be copied.
     fn is_read_whole(&self) -> bool {
         false
     }
 
-    /// Begins to copy `bytes` bytes from `offset` on to the beginning of `target`.
+    /// Starts a copy of `bytes` bytes from `offset` to the beginning of `target`.
     fn begin_read(
         &self,
         stream: &Self::Stream,
@@ -124,23 +122,21 @@ pub trait Memory: Sized + Sync {
         target: Self::HostBuffer,
     ) -> Result<Self::Transfer, Self::Error>;
 
-    /// Waits until a copy is done, and gives its host buffer back.
+    /// Waits for a copy, and returns its host buffer.
     fn wait(transfer: Self::Transfer) -> Result<Self::HostBuffer, Self::Error>;
 
-    /// Fills `target` from `offset` on, and waits for it.
+    /// Fills `target` from `offset`, and waits for it.
     fn read(&self, offset: u64, target: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Returns an error of the device as one of a state: what was being done, with the bytes of
-    /// which tensor.
+    /// Converts an error of the device, with the operation and the tensor's name.
     fn failed(action: &'static str, name: &str, error: Self::Error) -> Error;
 }
 
-/// Memory whose bytes are on their way.
+/// Memory whose bytes are being written.
 ///
-/// Writes come front to back and end with the last byte of the memory, so that a device that wants
-/// to know the last piece can tell it by offset and length. A plug-in that takes whole arrays only
-/// gathers the pieces itself and hands them over with the last one. Memory of no bytes gets no
-/// write.
+/// Writes are sequential and end with the last byte of the memory, so that a device can detect the
+/// last piece by offset and length. A plug-in that accepts only whole arrays collects the pieces
+/// itself and passes them on with the last one. Empty memory gets no write.
 pub trait Incoming<M: Memory>: Sized {
     /// Returns the device that holds it.
     fn device(&self) -> &M::Device;
@@ -148,7 +144,7 @@ pub trait Incoming<M: Memory>: Sized {
     /// Returns its length.
     fn bytes(&self) -> u64;
 
-    /// Begins to copy the first `bytes` bytes of `source` to `offset`.
+    /// Starts a copy of the first `bytes` bytes of `source` to `offset`.
     fn begin_write(
         &mut self,
         stream: &M::Stream,
@@ -160,7 +156,7 @@ pub trait Incoming<M: Memory>: Sized {
     /// Copies `source` to `offset`, and waits for it.
     fn write(&mut self, offset: u64, source: &[u8]) -> Result<(), M::Error>;
 
-    /// Returns the memory, all of whose copies were waited for.
+    /// Returns the memory, after all its copies were waited for.
     fn finish(self) -> Result<M, M::Error>;
 }
 

@@ -1,13 +1,13 @@
-//! Bytes between devices and files, both ways: several copies of a device are under way while the
-//! bytes of others are summed, written or read.
+//! Moves bytes between devices and files, both ways: several device copies run while the bytes of
+//! others are summed, written or read.
 //!
-//! What moves here is [`Memory`]: memory of a device that can be copied in pieces, asynchronously.
-//! [`FromDevice`] gives its bytes front to back, in buffers that are filled before they are asked
-//! for; [`ToDevice`] takes full buffers and gives them back when their copies are done. Buffers go
-//! round through a [`Pool`]. Saves, loads, the shards of both, and the way between a device and
-//! files of tensors are built of these.
+//! The moved object is [`Memory`]: memory of a device that can be copied in pieces, asynchronously.
+//! [`FromDevice`] returns its bytes in sequential buffers that are filled in advance; [`ToDevice`]
+//! takes full buffers and returns them when their copies are done. Buffers are reused through a
+//! [`Pool`]. Saves, loads, their shards, and transfers between a device and files of tensors are
+//! built on these.
 //!
-//! This part must never know what the bytes are, nor where in a state they lie.
+//! Does not depend on the meaning of the bytes, nor on their position in a state.
 
 mod buffer;
 mod from_device;
@@ -31,14 +31,14 @@ pub(super) use sums::ChunkSums;
 pub use tensors::{Download, Downloads, Uploads};
 pub(super) use to_device::ToDevice;
 
-/// Copies that one user has under way at a time, in either direction. With buffers of
-/// [`BUFFER_BYTES`], 3 was the fastest of what was measured.
+/// Maximum number of concurrent copies of one user, in either direction. With buffers of
+/// [`BUFFER_BYTES`], 3 was the fastest of the measured values.
 pub(super) const IN_FLIGHT: usize = 3;
-/// Memory from this size on, in bytes, is copied by a stream; for less, one call that waits costs
+/// Minimum size in bytes of memory that is copied by a stream; for less, one blocking call costs
 /// less than a stream and an event.
 pub(super) const STREAMED_FROM: u64 = BUFFER_BYTES as u64;
 
-/// Returns true if there is a core besides this one, so that starting a second thread is worth it.
+/// Returns true if there is a second core, so that starting a second thread is worth it.
 pub(super) fn has_second_core() -> bool {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get) > 1
 }

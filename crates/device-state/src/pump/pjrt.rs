@@ -1,5 +1,5 @@
-//! The pump's interface to PJRT clients: arrays, read in pieces where the plug-in can, and as a
-//! whole where it cannot.
+//! The pump's interface to PJRT clients: arrays, read in pieces if the plug-in supports it, and
+//! otherwise as a whole.
 
 use serdes::ifrt::DType;
 use serdes_pjrt::{
@@ -9,7 +9,7 @@ use serdes_pjrt::{
 use super::{Contents, Incoming, Memory};
 use crate::Error;
 
-/// Returns the type of the same name; the numbers of the two are not the same.
+/// Converts a type by name; the numbers differ.
 fn element_type(dtype: DType) -> Result<ElementType, PjrtError> {
     ElementType::of_name(dtype.name()).ok_or_else(|| PjrtError::InvalidArgument {
         what: "the element type",

@@ -1,16 +1,16 @@
-//! Buffers that go round: out of the pool empty, back into it when their bytes have arrived.
+//! Reusable buffers: taken empty from the pool, and returned when their bytes have arrived.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Buffer;
 use crate::Error;
 
-/// Why there is no buffer, or nothing to put into it.
+/// The reason why there is no buffer, or no contents for it.
 #[derive(Debug)]
 pub(crate) enum PoolError {
-    /// The side that gives buffers back has ended; its own error says why.
+    /// The side that returns buffers has ended; its own error gives the reason.
     Closed,
-    /// A buffer could not be made or filled.
+    /// A buffer could not be allocated or filled.
     Failed(Error),
 }
 
@@ -29,7 +29,7 @@ impl From<PoolError> for Error {
     }
 }
 
-/// Buffers of one length. One thread takes them; they are given back by any, through [`Returns`].
+/// Buffers of one length. One thread takes them; any thread returns them, through [`Returns`].
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: Receiver<Buffer>,
@@ -39,7 +39,7 @@ pub(crate) struct Pool {
     left: Option<usize>,
 }
 
-/// The way back into a pool.
+/// Sender that returns buffers to a pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Returns {
     free: Sender<Buffer>,
@@ -47,23 +47,23 @@ pub(crate) struct Returns {
 }
 
 impl Pool {
-    /// Returns a pool of buffers of `bytes` bytes, which makes one whenever none is free: for a
-    /// taker that gives them back itself, and holds few.
+    /// Creates a pool of buffers of `bytes` bytes, which allocates one whenever none is free: for a
+    /// consumer that returns them itself, and holds few.
     pub(crate) fn new(bytes: usize) -> (Self, Returns) {
         let (give_back, free) = channel();
         (Self { free, bytes, left: None }, Returns { free: give_back, bytes })
     }
 
-    /// Returns a pool of at most `most` buffers, whose taker waits for other threads to give them
-    /// back.
+    /// Creates a pool of at most `most` buffers, whose consumer waits for other threads to return
+    /// them.
     pub(crate) fn bounded(most: usize, bytes: usize) -> (Self, Returns) {
         let (pool, returns) = Self::new(bytes);
         (Self { left: Some(most), ..pool }, returns)
     }
 
-    /// Returns a buffer of `least` bytes or more: a free one, a new one of `make`, which is told
-    /// its length, or, when there are as many as there may be, the next that comes back. One that
-    /// is longer than those of the pool is made for this time only.
+    /// Takes a buffer of at least `least` bytes: a free one, a new one from `make`, which gets the
+    /// length, or, at the maximum number, the next that is returned. One that is longer than the
+    /// pool's buffers is used only once.
     pub(crate) fn take(
         &mut self,
         least: usize,
@@ -86,7 +86,7 @@ impl Pool {
 }
 
 impl Returns {
-    /// Gives a buffer back.
+    /// Returns a buffer to the pool.
     pub(crate) fn give(&self, buffer: Buffer) {
         if buffer.len() == self.bytes {
             // The receiver is gone for the last buffers.

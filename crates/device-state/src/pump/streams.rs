@@ -1,18 +1,18 @@
-//! The streams for copies: one a device, made for its first large copy.
+//! The streams for copies: one per device, created for its first large copy.
 
 use super::Memory;
 
-/// A stream for each device that was copied from or to.
+/// A stream for each device with copies.
 #[derive(Debug)]
 pub struct Streams<M: Memory>(Vec<M::Stream>);
 
 impl<M: Memory> Streams<M> {
-    /// None yet.
+    /// Creates an empty set.
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Returns the stream of a device.
+    /// Returns the stream of a device, and creates it if needed.
     #[expect(
         clippy::indexing_slicing,
         reason = "a position that was found in the list, or its last"

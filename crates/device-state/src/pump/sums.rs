@@ -1,8 +1,8 @@
-//! Checksums of the chunks of a piece, while its bytes go by.
+//! Checksums of the chunks of a piece, computed while its bytes pass.
 
 use serdes_files::Crc32c;
 
-/// Collects one CRC-32C a chunk, whatever the sizes in which the bytes come.
+/// Computes one CRC-32C per chunk from bytes in parts of any size.
 #[derive(Debug)]
 pub(crate) struct ChunkSums {
     chunk_bytes: usize,

@@ -1,12 +1,12 @@
-//! Into device memory.
+//! Writes device memory.
 
 use std::collections::VecDeque;
 
 use super::{Filled, IN_FLIGHT, Incoming, Memory, Returns, STREAMED_FROM, Streams};
 use crate::Error;
 
-/// Copies into device memory, some of which are under way. Memories take turns as the caller likes:
-/// the last copies of one are under way while the first of the next begin.
+/// Copies to device memory, some of them in progress. The caller may switch between memories: the
+/// last copies of one are in progress while the first of the next begin.
 pub(crate) struct ToDevice<M: Memory> {
     streams: Streams<M>,
     under_way: VecDeque<M::Transfer>,
@@ -15,14 +15,14 @@ pub(crate) struct ToDevice<M: Memory> {
 }
 
 impl<M: Memory> ToDevice<M> {
-    /// Nothing is under way; buffers go back to `returns`.
+    /// Creates a writer without copies in progress; buffers go back to `returns`.
     pub(crate) fn new(returns: Returns) -> Self {
         let under_way = VecDeque::with_capacity(IN_FLIGHT);
         Self { streams: Streams::new(), under_way, returns }
     }
 
-    /// Copies a buffer to `offset` of `memory`. The copy may still be under way when this returns;
-    /// fewer than [`IN_FLIGHT`] are. Nothing can be pushed after an error.
+    /// Copies a buffer to `offset` of `memory`. The copy may still be in progress when this
+    /// returns; fewer than [`IN_FLIGHT`] are. Nothing may be pushed after an error.
     pub(crate) fn push(
         &mut self,
         name: &str,
@@ -54,7 +54,7 @@ impl<M: Memory> ToDevice<M> {
         }
     }
 
-    /// Waits until at most `left` copies are under way.
+    /// Waits until at most `left` copies are in progress.
     fn settle(&mut self, left: usize) -> Result<(), Error> {
         while self.under_way.len() > left {
             let Some(transfer) = self.under_way.pop_front() else { break };

@@ -1,4 +1,4 @@
-//! Begins states: in files, in stores, in streams.
+//! Creates states: in files, in stores, in streams.
 
 use std::{
     io::Write,
@@ -12,10 +12,10 @@ use crate::{
 };
 
 impl WriteOptions {
-    /// Begins a state at `path`, which appears when it is finished.
+    /// Creates a state at `path`, which appears when it is finished.
     ///
     /// # Errors
-    /// If no file can be made beside `path`.
+    /// If no file can be created beside `path`.
     pub fn create(self, path: impl AsRef<Path>) -> Result<Writer, Error> {
         let path = path.as_ref();
         let mut file = NewFile::create(path)?.keeping(self.previous);
@@ -24,14 +24,15 @@ impl WriteOptions {
         Writer::new(self, sink, path.to_path_buf(), Some(Box::new(commit)))
     }
 
-    /// Begins the part of this process of a state at `path` that several processes save together;
-    /// the state appears when all parts are finished and [merged](crate::merge).
+    /// Creates this process's part of a state at `path` that several processes save together; the
+    /// state appears when all parts are finished and [merged](crate::merge).
     ///
-    /// What dead savers left of other attempts is removed. Every process adds the arrays, or the
-    /// shards of arrays, that it has; the specs of shards of one array are the same in all.
+    /// Leftovers of dead processes from other attempts are removed. Every process adds the arrays,
+    /// or the shards of arrays, that it has; the specs of one array's shards must be the same in
+    /// all.
     ///
     /// # Errors
-    /// If no file can be made in the directory `<name>.parts` beside `path`.
+    /// If no file can be created in the directory `<name>.parts` beside `path`.
     pub fn create_part(self, path: impl AsRef<Path>, part: Part) -> Result<Writer, Error> {
         let store = LocalParts::new(path.as_ref()).with_direct(self.direct);
         self.create_part_in(&store, part)
@@ -40,7 +41,7 @@ impl WriteOptions {
     /// Like [`create_part`](Self::create_part), in any store.
     ///
     /// # Errors
-    /// If the store cannot take it.
+    /// If the store refuses it.
     pub fn create_part_in(mut self, store: &dyn PartStore, part: Part) -> Result<Writer, Error> {
         clean_before(store, part.save());
         let pending = store.put_part(part)?;
@@ -49,7 +50,7 @@ impl WriteOptions {
         Writer::new(self, pending.sink, path, Some(pending.commit))
     }
 
-    /// Begins a state that goes into a stream: a pipe, a socket. It is never read or rewound.
+    /// Creates a state that is written to a stream: a pipe, a socket. It is never read or rewound.
     ///
     /// # Errors
     /// If the metadata is too large.

@@ -1,5 +1,5 @@
-//! Bytes that are brought into memory only when it is their turn, so that memory never holds a
-//! whole state.
+//! Bytes that are loaded into memory only when they are written, so that memory never holds a whole
+//! state.
 
 use std::{io, path::Path};
 
@@ -8,14 +8,14 @@ use serdes::ifrt::ArraySpec;
 use super::Writer;
 use crate::Error;
 
-/// Bytes of an array, or of a shard, that are not in memory before they are written: those on a
-/// device that another library hosts, for example.
+/// Bytes of an array, or of a shard, that are not in memory before they are written: for example
+/// those on a device of another library.
 pub trait DeferredBytes {
     /// Returns the number of bytes.
     fn count(&self) -> u64;
 
-    /// Brings them into memory, where they stay until the answer is dropped. A writer drops it
-    /// before it asks for the next bytes.
+    /// Loads the bytes into memory, where they stay until the result is dropped. A writer drops it
+    /// before it requests the next bytes.
     ///
     /// # Errors
     /// If the bytes cannot be fetched.
@@ -33,7 +33,7 @@ impl DeferredBytes for [u8] {
     }
 }
 
-/// Returns the bytes of a tensor of this name, or of a shard of it: as many as there are to be.
+/// Returns the bytes of a tensor or of a shard, whose number must match.
 pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
     name: &str,
     deferred: &'a B,
@@ -48,7 +48,8 @@ pub(super) fn bytes_of<'a, B: DeferredBytes + ?Sized>(
 }
 
 impl Writer {
-    /// Like [`add_bytes`](Self::add_bytes), of bytes that come into memory now, and go again.
+    /// Like [`add_bytes`](Self::add_bytes), for bytes that are loaded into memory now and then
+    /// released.
     ///
     /// ```
     /// use std::io;
@@ -79,7 +80,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`add_bytes`](Self::add_bytes); or if the bytes cannot be had.
+    /// As [`add_bytes`](Self::add_bytes); or if the bytes cannot be loaded.
     pub fn add_deferred(
         &mut self,
         name: &str,

@@ -1,9 +1,7 @@
-//! Into a state: arrays as they are added, their bytes through the pump into a file, a part or a
-//! stream.
+//! Writes states: moves the bytes of added arrays through the pump into a file, a part or a stream.
 //!
-//! [`Writer`] keeps the order of things: an array is begun, each piece of it is begun, gets its
-//! data and is ended. Whole arrays and shards are two users of these steps. This part must never
-//! know what kind of store the bytes go to.
+//! [`Writer`] ensures the order: an array is started, each piece of it is started, gets its data
+//! and is ended. Whole arrays and shards use these steps. Does not depend on the kind of store.
 
 mod create;
 mod deferred;

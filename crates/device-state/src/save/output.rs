@@ -1,6 +1,5 @@
-//! The writing end of a save: buffers go in full and come back empty, and a thread of its own
-//! writes them meanwhile. Bytes that are in memory of this process already are written from where
-//! they lie, before the call that hands them over returns.
+//! The output of a save: full buffers go in and empty ones come back, while a separate thread
+//! writes. Bytes in memory of this process are written in place, before the call returns.
 
 use std::{
     io::{self, Write},
@@ -13,34 +12,34 @@ use std::{
 
 use crate::pump::{BUFFER_BYTES, Filled, IN_FLIGHT, Pool, Returns};
 
-/// Buffers on the way: those that the device fills, those that are or wait to be written.
+/// Number of buffers: those that the device fills, and those that wait to be written.
 const BUFFERS: usize = 2 * IN_FLIGHT;
 
 /// Destination of the bytes.
 pub(crate) type Sink = Box<dyn Write + Send>;
 
-/// A sink, and the buffers that go round between it and the code that fills them.
+/// A sink, and the buffers between it and the code that fills them.
 pub(super) struct Output {
     pool: Pool,
     drain: Drain,
 }
 
-/// The end at which bytes go in, to be written in the order in which they are given.
+/// The input of the output: bytes are written in the order in which they are passed.
 pub(super) struct Drain {
     sink: SharedSink,
     writing: Writing,
 }
 
-/// A sink that one thread at a time writes to; none after a failure: what is written next would be
-/// in the wrong place.
+/// A sink for one thread at a time; `None` after a failure, since later bytes would be in the wrong
+/// place.
 #[derive(Clone)]
 struct SharedSink(Arc<Mutex<Option<Sink>>>);
 
-/// Who writes buffers.
+/// The way in which buffers are written.
 enum Writing {
-    /// There is one core: a second thread would only take turns with this one.
+    /// On this thread, since there is one core: a second thread would only alternate with this one.
     Inline(Returns),
-    /// A second core, from the first buffer on.
+    /// On a second thread, started with the first buffer.
     NotYet(Returns),
     Thread(WritingThread),
     Closed,
@@ -50,14 +49,14 @@ enum Writing {
 struct WritingThread {
     orders: Sender<Order>,
     writer: JoinHandle<io::Result<()>>,
-    /// True if it may have buffers that are not written yet.
+    /// True if it may have unwritten buffers.
     busy: bool,
 }
 
 /// Next task of the writing thread.
 enum Order {
     Write(Filled),
-    /// Says when everything before was written.
+    /// Notifies when everything before was written.
     Tell(SyncSender<()>),
 }
 
@@ -74,12 +73,12 @@ impl Output {
         Self { pool, drain: Drain { sink, writing } }
     }
 
-    /// Returns the pool that empty buffers come from, and the drain that full ones go to.
+    /// Returns the pool of empty buffers, and the drain for full ones.
     pub(super) fn ends(&mut self) -> (&mut Pool, &mut Drain) {
         (&mut self.pool, &mut self.drain)
     }
 
-    /// Waits until everything was handed to the system, and closes the sink.
+    /// Waits until the system has all bytes, and closes the sink.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.drain.flush()?;
         self.drain.close()
@@ -111,7 +110,7 @@ impl WritingThread {
                         sink.with(|sink| sink.write_all(&filled))?;
                         returns.give(filled.into_buffer());
                     }
-                    // The asking thread may have given up.
+                    // The asking thread may have stopped waiting.
                     Order::Tell(written) => drop(written.send(())),
                 }
             }
@@ -130,7 +129,7 @@ impl WritingThread {
 }
 
 impl Drain {
-    /// Writes a buffer, perhaps only after this returned.
+    /// Writes a buffer, possibly after this call returns.
     pub(super) fn give(&mut self, filled: Filled) -> io::Result<()> {
         if let Writing::Inline(returns) = &self.writing {
             self.sink.with(|sink| sink.write_all(&filled))?;
@@ -140,19 +139,19 @@ impl Drain {
         self.order(Order::Write(filled))
     }
 
-    /// Writes bytes of the caller's, before it returns.
+    /// Writes bytes of the caller before this call returns.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.settle()?;
         self.sink.with(|sink| sink.write_all(bytes))
     }
 
-    /// Waits until everything so far was handed to the system.
+    /// Waits until the system has all bytes so far.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.settle()?;
         self.sink.with(|sink| sink.flush())
     }
 
-    /// Waits until the sink has every buffer that was given.
+    /// Waits until the sink has every buffer.
     fn settle(&mut self) -> io::Result<()> {
         if !matches!(&self.writing, Writing::Thread(thread) if thread.busy) {
             return Ok(());
@@ -177,7 +176,7 @@ impl Drain {
         }
     }
 
-    /// Starts the thread, when there is a buffer for it.
+    /// Starts the thread for the first buffer.
     fn start(&mut self) -> io::Result<()> {
         self.writing = match std::mem::replace(&mut self.writing, Writing::Closed) {
             Writing::NotYet(returns) => {
@@ -196,7 +195,7 @@ impl Drain {
         }
     }
 
-    /// Why buffers are no longer taken, nor given back.
+    /// Returns the reason why buffers are no longer taken or returned.
     pub(super) fn failure(&mut self) -> io::Error {
         self.close().err().unwrap_or_else(closed)
     }
@@ -208,7 +207,7 @@ fn closed() -> io::Error {
 
 impl Drop for Drain {
     fn drop(&mut self) {
-        // The thread must not write into a file that its owner is about to remove.
+        // The thread must not write to a file that its owner is about to remove.
         let _ = self.close();
     }
 }

@@ -1,7 +1,7 @@
-//! Pieces from several devices into one file at the same time.
+//! Writes pieces from several devices to one file concurrently.
 //!
-//! The places of all pieces are known before their bytes are, so that each device has a thread that
-//! writes its own pieces where they belong.
+//! The positions of all pieces are known before their bytes are, so that one thread per device
+//! writes its pieces to their positions.
 
 use std::{
     fs::File,
@@ -23,14 +23,14 @@ use crate::{
     pump::{BUFFER_BYTES, ChunkSums, FromDevice, Memory, Pool, Returns, Streams},
 };
 
-/// Devices that are saved from at a time, so that buffers stay few.
+/// Maximum number of devices that are saved concurrently, to limit the buffers.
 const MOST_THREADS: usize = 12;
-/// Smaller arrays are not worth the threads.
+/// Minimum size in bytes of an array that is worth the threads.
 const WORTH_IT: u64 = 8 << 20;
 
 impl Writer {
-    /// Writes the pieces of an array that was begun from all devices at the same time; false if
-    /// that is not worth it, or the state does not go into a file.
+    /// Writes the pieces of a started array from all devices concurrently; returns false if that is
+    /// not worth it, or the state is not a file.
     pub(super) fn put_parallel<M: HostedMemory>(
         &mut self,
         array: &OpenArray<'_>,
@@ -61,26 +61,26 @@ impl Writer {
         let (monitor, chunk_bytes) = (&self.options().monitor, self.options().chunk_bytes);
         let work = Work { name: array.name(), file: &file, path: &path, monitor, chunk_bytes };
         let sums = work.put_all(&devices, &jobs)?;
-        // What comes next is written behind the pieces.
+        // The next bytes are written after the pieces.
         self.end_pieces(end, &sums, |end| file.seek(SeekFrom::Start(end)).map(drop))?;
         Ok(true)
     }
 }
 
-/// A piece whose place is known.
+/// A piece with a known position.
 struct Job<'a, M> {
     memory: &'a M,
     placed: PlacedPiece,
 }
 
-/// Buffers and streams that a thread copies with.
+/// Buffers and streams of a thread.
 struct Buffers<M: Memory> {
     streams: Streams<M>,
     pool: Pool,
     returns: Returns,
 }
 
-/// State that the threads share.
+/// State shared by the threads.
 struct Work<'a> {
     name: &'a str,
     file: &'a File,
@@ -90,14 +90,14 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Writes all pieces, those of each device by a thread of its own; answers their checksums.
+    /// Writes all pieces, with one thread per device; returns their checksums.
     fn put_all<M: Memory>(
         &self,
         devices: &[&M::Device],
         jobs: &[Job<'_, M>],
     ) -> Result<Vec<Vec<u32>>, Error> {
         let count = devices.len().min(MOST_THREADS);
-        // The jobs of each thread, with their positions.
+        // Jobs of each thread, with their positions.
         let mut shares: Vec<Vec<(usize, &Job<'_, M>)>> = vec![Vec::new(); count];
         for (position, job) in jobs.iter().enumerate() {
             let device = devices.iter().position(|device| M::is_same(device, job.memory.device()));
@@ -118,8 +118,7 @@ impl Work<'_> {
         Ok(done.into_iter().map(|(_, sums)| sums).collect())
     }
 
-    /// Writes pieces one after the other, until another thread fails; answers their positions and
-    /// checksums.
+    /// Writes pieces in order until another thread fails; returns their positions and checksums.
     fn put_share<M: Memory>(
         &self,
         share: &[(usize, &Job<'_, M>)],
@@ -139,7 +138,7 @@ impl Work<'_> {
         Ok(done)
     }
 
-    /// Writes a piece and answers its checksums.
+    /// Writes a piece and returns its checksums.
     fn put<M: Memory>(
         &self,
         job: &Job<'_, M>,
@@ -170,7 +169,7 @@ impl Work<'_> {
     }
 }
 
-/// Words and the zeros behind them, `bytes` bytes together.
+/// Pads bytes with zeros to `bytes` bytes.
 fn padded(mut words: Vec<u8>, bytes: u64) -> Vec<u8> {
     words.resize(bytes as usize, 0);
     words

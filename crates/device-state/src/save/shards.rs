@@ -1,4 +1,4 @@
-//! Arrays that lie on several devices: which shard of each part is written, and where it goes.
+//! Saves arrays on several devices: selects the shard that is written for each part.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,8 @@ use crate::{
     shards::{Block, blocks_of, check_tiling, element_bytes},
 };
 
-/// The part of an array that one device holds: memory of a StreamExecutor plug-in, an array of a
-/// PJRT client, or bytes (`[u8]`) that were copied from a device that another library hosts.
+/// The part of an array on one device: memory of a StreamExecutor plug-in, an array of a PJRT
+/// client, or bytes (`[u8]`) that were copied from a device of another library.
 #[derive(Debug)]
 pub struct Shard<'a, M: ?Sized = DeviceMemory> {
     device: DeviceId,
@@ -28,7 +28,7 @@ pub struct Shard<'a, M: ?Sized = DeviceMemory> {
     domain: Option<IndexDomain>,
 }
 
-/// Whatever the memory is, it is only named.
+/// The memory is only referenced, so it need not be `Clone`.
 impl<M: ?Sized> Clone for Shard<'_, M> {
     fn clone(&self) -> Self {
         Self { device: self.device, memory: self.memory, domain: self.domain.clone() }
@@ -36,14 +36,12 @@ impl<M: ?Sized> Clone for Shard<'_, M> {
 }
 
 impl<'a, M: ?Sized> Shard<'a, M> {
-    /// Creates the shard on the device `device` of the sharding: the elements of its part, row by
-    /// row.
+    /// Creates the shard on the sharding's device `device`: the elements of its part, row-major.
     pub const fn new(device: DeviceId, memory: &'a M) -> Self {
         Self { device, memory, domain: None }
     }
 
-    /// Sets the shard's part of the array, for shardings that do not say which device holds which
-    /// part.
+    /// Sets the shard's part of the array, for shardings that do not define it.
     #[must_use]
     pub fn at(mut self, domain: IndexDomain) -> Self {
         self.domain = Some(domain);
@@ -51,22 +49,22 @@ impl<'a, M: ?Sized> Shard<'a, M> {
     }
 }
 
-/// Blocks of one array to write, each with the shard that has it.
+/// Blocks of one array to write, each with its shard.
 type Chosen<'a, 'b, M> = Vec<(Block, &'b Shard<'a, M>)>;
 
 impl Writer {
-    /// Adds an array that is spread over several devices, by the sharding of its spec.
+    /// Adds an array that is distributed over several devices by the sharding of its spec.
     ///
-    /// A part that several devices hold is written once. Into a file, all devices are saved from at
-    /// the same time; into a stream, one after the other. Which devices are whose is up to the
+    /// A part that several devices hold is written once. For a file, all devices are saved
+    /// concurrently; for a stream, one after the other. The assignment of devices is up to the
     /// caller: ids are those of the sharding, memory may be on any device of any plug-in. A writer
-    /// of a whole state needs at least one shard of every part. A writer of a
-    /// [part](crate::Part) takes the shards of its own process and writes those that
-    /// fall to it, so that every process may pass all that it has.
+    /// of a whole state needs at least one shard of every part. A writer of a [part](crate::Part)
+    /// takes the shards of its own process and writes those assigned to it, so that every process
+    /// may pass all its shards.
     ///
-    /// Shardings that do not say which device holds which part (a `ConcreteSharding`, a
-    /// `ConcreteEvenSharding`) need the [domain](Shard::at) of every shard. Index domains that a
-    /// `ConcreteSharding` carries are used, and kept with the shards: specs cannot carry them.
+    /// Shardings that do not define the parts of devices (a `ConcreteSharding`, a
+    /// `ConcreteEvenSharding`) need the [domain](Shard::at) of every shard. Index domains of a
+    /// `ConcreteSharding` are used, and stored with the shards: specs cannot hold them.
     ///
     /// ```
     /// use serdes_device_state::{Reader, Shard, ShardTarget, Versions, ProgressMonitor, Writer};
@@ -107,9 +105,9 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Encode`] if the spec cannot be written at the requested version;
-    /// [`Error::Unsupported`] if the sharding does not say which device holds what, has unreduced
-    /// axes, or the elements have no place on a device; [`Error::Shards`] if parts are missing,
-    /// overlap or are not as long as they must be; or if a device or the file fails.
+    /// [`Error::Unsupported`] if the sharding does not define the parts of devices, has unreduced
+    /// axes, or devices cannot store the elements; [`Error::Shards`] if parts are missing, overlap
+    /// or have a wrong length; or if a device or the file fails.
     pub fn add_sharded<M: HostedMemory>(
         &mut self,
         name: &str,
@@ -146,8 +144,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Like [`add_sharded`](Self::add_sharded), of shards whose bytes lie in memory of this
-    /// process: dense, row-major, little endian, elements narrower than a byte in a byte each.
+    /// Like [`add_sharded`](Self::add_sharded), for shards in memory of this process: dense,
+    /// row-major, little endian, elements narrower than a byte in a byte each.
     ///
     /// ```
     /// use serdes_device_state::{Reader, Shard, Versions, Writer};
@@ -183,12 +181,12 @@ impl Writer {
         self.add_shards_of_bytes(name, spec, shards)
     }
 
-    /// Like [`add_sharded_bytes`](Self::add_sharded_bytes), of shards that come into memory one
-    /// after the other.
+    /// Like [`add_sharded_bytes`](Self::add_sharded_bytes), for shards that are loaded into memory
+    /// one after the other.
     ///
     /// # Errors
-    /// As [`add_sharded`](Self::add_sharded); or if the bytes of a shard cannot be had, or are
-    /// fewer than it said.
+    /// As [`add_sharded`](Self::add_sharded); or if the bytes of a shard cannot be loaded, or are
+    /// fewer than announced.
     pub fn add_sharded_deferred(
         &mut self,
         name: &str,
@@ -205,7 +203,7 @@ impl Writer {
         shards: &[Shard<'_, B>],
     ) -> Result<(), Error> {
         let spec = &self.specs_of(name, spec)?;
-        // They are nothing but bytes.
+        // Plain bytes have no type to check.
         let check = |_: &mut dyn Iterator<Item = i64>, _: &B| Ok(());
         let chosen = self.choose(name, spec.given, shards, |shard| shard.count(), check)?;
         if chosen.is_empty() {
@@ -215,7 +213,7 @@ impl Writer {
         for (block, shard) in chosen {
             let domain = block.to_domain(spec.given.shape());
             let placement = Placement { device: shard.device.0, domain };
-            // Begun first: nothing can follow if the bytes cannot be had.
+            // Start the piece first: nothing can follow if loading the bytes fails.
             let mut piece = self.begin_piece(&array, placement, shard.memory.count())?;
             let bytes = bytes_of(name, shard.memory)?;
             self.put_bytes(&mut piece, (*bytes).as_ref())?;
@@ -224,7 +222,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns a spec as it is given and as it is stored, if it can be stored.
+    /// Returns a spec as given and as stored, if it can be stored.
     fn specs_of<'a>(&self, name: &str, spec: &'a ArraySpec) -> Result<Specs<'a>, Error> {
         let specs = without_index_domains(spec);
         let encodes = specs.stored.can_serialize_at(self.options().versions.specs());
@@ -233,8 +231,8 @@ impl Writer {
         Ok(specs)
     }
 
-    /// Returns the parts that this writer writes, in the order in which the sharding has them;
-    /// `check` compares what memory holds with the dimensions of its part.
+    /// Returns the parts that this writer writes, in the order of the sharding; `check` compares a
+    /// memory with the dimensions of its part.
     fn choose<'a, 'b, M: ?Sized>(
         &self,
         name: &str,
@@ -271,7 +269,7 @@ impl Writer {
                 let mut dims = block.dims.iter().map(|&(_, extent)| extent.cast_signed());
                 check(&mut dims, shard.memory)?;
             }
-            // Replicas take turns, so that the work is shared among devices and processes.
+            // Replicas alternate, so that the work is distributed over devices and processes.
             let turn = number % devices.len().max(1);
             if self.options().part.is_some() {
                 let ours = devices.get(turn).and_then(|device| by_device.get(device));
@@ -293,7 +291,7 @@ impl Writer {
     }
 }
 
-/// Returns the shards by their devices, of which each has one.
+/// Maps devices to shards, one per device.
 fn by_device<'a, 'b, M: ?Sized>(
     shards: &'b [Shard<'a, M>],
 ) -> Result<HashMap<DeviceId, &'b Shard<'a, M>>, String> {
@@ -306,10 +304,10 @@ fn by_device<'a, 'b, M: ?Sized>(
     Ok(by_device)
 }
 
-/// Parts of an array, each with the devices that hold it, and devices that hold nothing.
+/// Parts of an array, each with its devices, and devices without a part.
 type Holders = (Vec<(Block, Vec<DeviceId>)>, Vec<DeviceId>);
 
-/// Returns every part of an array once, and who holds it.
+/// Returns every part of an array once, with the devices that hold it.
 fn holders<M: ?Sized>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holders, String> {
     let shape = spec.shape();
     let blocks = match shards.iter().filter(|shard| shard.domain.is_some()).count() {
@@ -333,7 +331,7 @@ fn holders<M: ?Sized>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holde
     }
     let mut order: Vec<(Block, Vec<DeviceId>)> = Vec::new();
     let mut numbers: HashMap<Block, usize> = HashMap::new();
-    // Devices beyond the edge of the array.
+    // Devices beyond the end of the array.
     let mut idle = Vec::new();
     for (device, block) in blocks {
         if block.is_empty() {
@@ -349,13 +347,13 @@ fn holders<M: ?Sized>(spec: &ArraySpec, shards: &[Shard<'_, M>]) -> Result<Holde
     Ok((order, idle))
 }
 
-/// A spec as it is given and as it is stored.
+/// A spec as given and as stored.
 struct Specs<'a> {
     given: &'a ArraySpec,
     stored: ArraySpec,
 }
 
-/// Returns no version of a spec carries index domains; the placements of the shards do.
+/// Removes index domains from a spec: no version of specs stores them; the shards' placements do.
 fn without_index_domains(spec: &ArraySpec) -> Specs<'_> {
     let stored = match spec.sharding() {
         Sharding::Concrete(concrete) => {

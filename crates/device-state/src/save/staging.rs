@@ -1,5 +1,5 @@
-//! The bytes of a state on their way into its output: words and small data share buffers, large
-//! data of a device has its own, and large data in memory of this process is written as it lies.
+//! Stages the bytes of a state for its output: headers and small data share buffers, large data of
+//! a device have their own, and large data in memory of this process are written in place.
 
 use std::{
     io,
@@ -18,39 +18,38 @@ use crate::{
     },
 };
 
-/// Bytes that lie in memory of this process and are summed, and then written, at a time: these and
-/// the system's copy of them fit into the cache of a core together, so that the second of both
-/// finds what the first brought there.
+/// Bytes in memory of this process that are summed, and then written, at a time: they and the
+/// system's copy fit into a core's cache together, so that writing finds them there.
 const SUMMED_BYTES: u64 = 512 << 10;
-/// Bytes at a time where a second core computes their checksums while this one writes them: the
-/// caches that cores share hold them until they are written, and starting a thread costs little in
-/// comparison.
+/// Bytes at a time if a second core computes their checksums while this one writes: shared caches
+/// hold them until they are written, and starting a thread costs little in comparison.
 const SHARED_BYTES: usize = 16 << 20;
-/// For less the start of a thread takes more time than it gives.
+/// Minimum size in bytes for a second thread: for less, starting it takes longer than it saves.
 const SHARED_FROM: usize = 4 << 20;
 
-/// Makes buffers of a device's memory.
+/// Allocates buffers of a device's memory.
 type MakeBuffer = Box<dyn Fn() -> Result<Buffer, Error> + Send>;
 
-/// The output of a save, and where in it the next byte goes.
+/// The output of a save, with the position of the next byte.
 pub(super) struct Staging {
     output: Output,
     /// True if there is a second core for a helper thread.
     threaded: bool,
     /// Name of the output in messages.
     path: PathBuf,
-    /// Hears of the data.
+    /// Reports the written data.
     monitor: ProgressMonitor,
-    /// Bytes of the file so far.
+    /// Number of bytes of the file so far.
     position: u64,
-    /// The buffer that is being filled.
+    /// The buffer being filled.
     current: Option<Filling>,
-    /// The first device makes the buffers; before there is one, they are of this process.
+    /// Allocates buffers of the first device's memory; before there is one, they are memory of this
+    /// process.
     make: Option<MakeBuffer>,
 }
 
 impl Staging {
-    /// Into `sink`, from its first byte on.
+    /// Creates the staging for `sink`, starting with its first byte.
     pub(super) fn new(sink: Sink, threaded: bool, path: PathBuf, monitor: ProgressMonitor) -> Self {
         let output = Output::new(sink, threaded);
         Self { output, threaded, path, monitor, position: 0, current: None, make: None }
@@ -66,7 +65,7 @@ impl Staging {
         &self.path
     }
 
-    /// Makes buffers of the device's memory from here on, unless another device's are.
+    /// Uses buffers of the memory's device from now on, unless another device's are in use.
     pub(super) fn use_memory_of<M: Memory + 'static>(&mut self, memory: &M) {
         if self.make.is_none() {
             let device = memory.device().clone();
@@ -78,7 +77,7 @@ impl Staging {
         }
     }
 
-    /// Returns the next bytes of the file.
+    /// Writes the next bytes of the file.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -93,7 +92,7 @@ impl Staging {
         Ok(())
     }
 
-    /// As many zeros.
+    /// Writes this number of zeros.
     pub(super) fn put_zeros(&mut self, mut count: u64) -> Result<(), Error> {
         while count > 0 {
             let filled = self.fill(count, |part| {
@@ -105,7 +104,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the next `count` bytes of data, written by `fill` where they go, some at a time.
+    /// Writes the next `count` bytes of data, which `fill` copies into place, some at a time.
     pub(super) fn put_data(
         &mut self,
         mut count: u64,
@@ -119,11 +118,10 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns the data that lies in memory of this process, summed in `sums`. What is large enough
-    /// is handed to the system from where it lies. A second core sums it meanwhile, if there is
-    /// one: the system lets only one thread at a time write to a file. Otherwise, and where it is
-    /// too little for that, each part is written right after it was summed, which brought it into
-    /// the cache.
+    /// Writes data in memory of this process, and sums them in `sums`. Large data are passed to the
+    /// system in place. A second core sums them meanwhile, if there is one: the system lets only
+    /// one thread at a time write to a file. Otherwise, and if there is too little data for that,
+    /// each part is written right after it was summed, while it is in the cache.
     pub(super) fn put_bytes(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<(), Error> {
         let mut rest = bytes;
         if (bytes.len() as u64) < STREAMED_FROM {
@@ -146,8 +144,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes bytes while another thread sums them; false if the system has no thread for that, and
-    /// nothing was done.
+    /// Writes bytes while another thread sums them; returns false, without doing anything, if the
+    /// system has no thread for that.
     fn write_while_summed(&mut self, bytes: &[u8], sums: &mut ChunkSums) -> Result<bool, Error> {
         thread::scope(|scope| {
             let builder = thread::Builder::new().name("serdes sums".to_owned());
@@ -160,11 +158,11 @@ impl Staging {
         })
     }
 
-    /// Hands bytes to the system from where they lie, a part at a time; `before` has each before it
-    /// is written.
+    /// Passes bytes to the system in place, a part at a time; calls `before` with each part before
+    /// it is written.
     fn write(&mut self, mut bytes: &[u8], mut before: impl FnMut(&[u8])) -> Result<(), Error> {
         while !bytes.is_empty() {
-            // Ends where a page of the system's cache does, however large.
+            // Parts end at page boundaries of the system's cache, for pages of any size.
             let most = (SUMMED_BYTES - self.position % SUMMED_BYTES) as usize;
             let (part, later) = bytes.split_at(bytes.len().min(most));
             before(part);
@@ -177,7 +175,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes what the buffer that is being filled has so far; answers the buffer.
+    /// Writes the contents of the buffer being filled; returns the buffer.
     fn write_started(&mut self) -> Result<Option<Buffer>, Error> {
         let Some(filling) = self.current.take() else { return Ok(None) };
         let written = self.output.ends().1.write(filling.bytes());
@@ -185,7 +183,7 @@ impl Staging {
         Ok(Some(filling.finish().into_buffer()))
     }
 
-    /// Returns all bytes of `memory`, summed in `sums`.
+    /// Writes all bytes of `memory`, summed in `sums`.
     pub(super) fn put_memory<M: Memory + 'static>(
         &mut self,
         name: &str,
@@ -210,7 +208,7 @@ impl Staging {
             self.position += bytes;
             drain.give(filled).map_err(failed)?;
             if memory.is_read_whole() && bytes > BUFFER_BYTES as u64 {
-                // One such buffer at a time is much already.
+                // More than one buffer of this size would be too much.
                 drain.flush().map_err(failed)?;
             }
             self.monitor.advance(bytes)?;
@@ -218,7 +216,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns all bytes of a `memory` that is shorter than a buffer.
+    /// Writes all bytes of a `memory` that is shorter than a buffer.
     fn put_small<M: Memory>(
         &mut self,
         name: &str,
@@ -228,7 +226,7 @@ impl Staging {
         let failed = |error| M::failed("reading", name, error);
         let bytes = memory.bytes();
         if memory.is_read_whole() {
-            // The end of a buffer may cut it.
+            // The end of a buffer may split it.
             let mut all = vec![0; bytes as usize];
             memory.read(0, &mut all).map_err(failed)?;
             sums.update(&all);
@@ -249,8 +247,8 @@ impl Staging {
         })
     }
 
-    /// Goes on at `position`, which others wrote up to; `seek` moves the file there, when all that
-    /// was put is in it.
+    /// Continues at `position`, up to which other threads have written; `seek` moves the file
+    /// there, after all earlier bytes were written.
     pub(super) fn skip_to(
         &mut self,
         position: u64,
@@ -270,14 +268,14 @@ impl Staging {
         given.map_err(|error| Error::io("write", &self.path, error))
     }
 
-    /// Waits until everything was handed to the system, and closes the output.
+    /// Waits until the system has all bytes, and closes the output.
     pub(super) fn finish(mut self) -> Result<(), Error> {
         self.write_current()?;
         let Self { output, path, .. } = self;
         output.finish().map_err(|error| Error::io("write", &path, error))
     }
 
-    /// Lets `fill` write the next bytes of the file, at most `most`; answers how many.
+    /// Calls `fill` to write the next bytes of the file, at most `most`; returns their number.
     fn fill(
         &mut self,
         most: u64,

@@ -1,4 +1,4 @@
-//! Arrays of one piece: out of device memory, out of a reader, or of strings.
+//! Adds arrays of one piece: from device memory, from a reader, or of strings.
 
 use std::io::{self, Read};
 
@@ -11,15 +11,15 @@ use super::{
 use crate::{Error, HostedMemory, WriteOptions, format::index::Placement, pump::Contents};
 
 impl Writer {
-    /// Adds a tensor that lies in device memory, all of it: memory of a StreamExecutor plug-in, or
-    /// an array of a PJRT client.
+    /// Adds a tensor in device memory: memory of a StreamExecutor plug-in, or an array of a PJRT
+    /// client.
     ///
-    /// The copies are done when this returns; the bytes may still be on their way to the file.
+    /// The copies are complete when this returns; the bytes may still be in transfer to the file.
     ///
     /// # Errors
-    /// If the name is taken, the spec cannot be written at the requested version, the memory is
-    /// not as long as the spec needs, the device says that it holds another array, or the device or
-    /// the file fails.
+    /// If the name is in use, the spec cannot be written at the requested version, the memory has
+    /// another length than the spec, the device holds another array, or the device or the file
+    /// fails.
     pub fn add<M: HostedMemory>(
         &mut self,
         name: &str,
@@ -30,10 +30,10 @@ impl Writer {
         self.end_piece(piece)
     }
 
-    /// Like [`add`](Self::add), of memory whose chunks had these checksums when it was filled.
+    /// Like [`add`](Self::add), for memory whose chunks had these checksums when it was filled.
     ///
     /// # Errors
-    /// As [`add`](Self::add); [`Error::OtherBytes`] if the device gives back something else.
+    /// As [`add`](Self::add); [`Error::OtherBytes`] if the device returns other bytes.
     pub fn add_uploaded<M: HostedMemory>(
         &mut self,
         name: &str,
@@ -45,7 +45,7 @@ impl Writer {
         self.end_piece_of(&array, piece, sums)
     }
 
-    /// Begins an array of one piece, which gets all of `memory`.
+    /// Starts an array of one piece, with all of `memory`.
     fn put_whole<'a, M: HostedMemory>(
         &mut self,
         name: &'a str,
@@ -61,14 +61,14 @@ impl Writer {
         Ok((array, piece))
     }
 
-    /// Adds a tensor whose bytes lie in memory of this process.
+    /// Adds a tensor in memory of this process.
     ///
-    /// Large data is handed to the system from where it lies: no copy of it is made, and all of it
-    /// was taken when this returns.
+    /// Large data are passed to the system in place: they are not copied, and the system has all of
+    /// them when this returns.
     ///
     /// # Errors
-    /// If the name is taken, the spec cannot be written at the requested version, the length is
-    /// not what the spec needs, or the file cannot be written.
+    /// If the name is in use, the spec cannot be written at the requested version, the length does
+    /// not match the spec, or the file cannot be written.
     pub fn add_bytes(&mut self, name: &str, spec: &ArraySpec, bytes: &[u8]) -> Result<(), Error> {
         let count = bytes.len() as u64;
         check_size(name, spec, count)?;
@@ -78,7 +78,7 @@ impl Writer {
         self.end_piece(piece)
     }
 
-    /// Adds a tensor of `bytes` bytes that are read as they are written.
+    /// Adds a tensor of `bytes` bytes from a reader.
     ///
     /// # Errors
     /// As [`add_bytes`](Self::add_bytes); or if the reader fails or ends early.
@@ -119,7 +119,7 @@ impl Writer {
                 ),
             });
         }
-        // End of each string in the text, then the text.
+        // The end of each string in the text, followed by the text.
         let mut ends = Vec::with_capacity(8 * strings.len());
         let mut end = 0_u64;
         for string in strings {
@@ -156,13 +156,13 @@ impl WriteOptions {
     }
 }
 
-/// Returns all of an array, on the first device of its sharding.
+/// Returns the placement of the whole array on the first device of its sharding.
 fn whole(spec: &ArraySpec) -> Placement {
     let device = spec.sharding().devices().ids().first().map_or(0, |id| id.0);
     Placement { device, domain: None }
 }
 
-/// Fails if the device says that the memory is another array than one of these dimensions.
+/// Returns an error if the device holds another array than one of these dimensions.
 pub(super) fn check_contents<M: HostedMemory>(
     name: &str,
     spec: &ArraySpec,

@@ -1,4 +1,4 @@
-//! The order of a save: what is begun, in which place it goes, and what the index says of it.
+//! The writer of a state: controls the order of writes, and builds the index.
 
 use std::{
     collections::HashMap,
@@ -37,41 +37,41 @@ pub struct Written {
     pub bytes: u64,
     /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// From the first tensor until the last byte was handed to the system.
+    /// Time from the first tensor until the system had the last byte.
     pub time: Duration,
-    /// Syncing and renaming.
+    /// Time of syncing and renaming.
     pub sync_time: Duration,
-    /// True if the data went to the disk past the system's page cache, as
-    /// [`WriteOptions::with_direct`] asks for; `false` also where the file system refused it.
+    /// True if the data were written past the system's page cache, as requested by
+    /// [`WriteOptions::with_direct`]; `false` also if the file system refused.
     pub direct: bool,
 }
 
 /// A state that is being written.
 ///
-/// Tensors are streamed out in the order in which they are added. The file appears when
-/// [`finish`](Self::finish) succeeds; a writer that is dropped before leaves nothing.
+/// Tensors are written in the order in which they are added. The file appears when
+/// [`finish`](Self::finish) succeeds; dropping the writer before leaves no file.
 pub struct Writer {
     options: WriteOptions,
     staging: Staging,
     commit: Option<Box<dyn Commit>>,
-    /// The file behind the output, if pieces can be written at any place of it.
+    /// The file of the output, if pieces can be written at any position.
     file: Option<File>,
-    /// The header, until the first tensor says what memory the buffers are made of.
+    /// The header, until the first tensor determines the memory of the buffers.
     prologue: Vec<u8>,
     streams: AllStreams,
     index: IndexBuilder,
     header_checksum: u32,
     data_bytes: u64,
     begin: Option<Instant>,
-    /// A piece is half written: nothing can follow it.
+    /// True after an incomplete piece: nothing can follow it.
     broken: bool,
     specs: HashMap<ArraySpec, Arc<[u8]>>,
 }
 
-/// An array that was begun; its pieces follow.
+/// A started array, to which pieces are added.
 pub(super) struct OpenArray<'a> {
     name: &'a str,
-    /// The bytes of its spec.
+    /// Encoded spec of the array.
     spec: Arc<[u8]>,
 }
 
@@ -82,26 +82,26 @@ impl OpenArray<'_> {
     }
 }
 
-/// The place of a piece that is in the index, and what stands around its data.
+/// The position of a piece in the index, and the bytes around its data.
 pub(super) struct PlacedPiece {
     pub(super) layout: PieceLayout,
     pub(super) number: u32,
-    /// Without padding.
+    /// The header without padding.
     pub(super) header: Vec<u8>,
 }
 
-/// A piece whose data comes next.
+/// A started piece, which gets its data next.
 pub(super) struct OpenPiece {
     number: u32,
     sums: ChunkSums,
 }
 
 impl Writer {
-    /// Begins a state at `path` for readers of these versions, with the defaults of
+    /// Creates a state at `path` for readers of these versions, with the defaults of
     /// [`WriteOptions`].
     ///
     /// # Errors
-    /// If no file can be made beside `path`.
+    /// If no file can be created beside `path`.
     pub fn create(path: impl AsRef<Path>, versions: Versions) -> Result<Self, Error> {
         WriteOptions::new(versions).create(path)
     }
@@ -143,10 +143,10 @@ impl Writer {
         })
     }
 
-    /// Writes the index, takes the file to the disk as the options say, and gives it its name.
+    /// Writes the index, syncs the file with the requested durability, and renames it.
     ///
     /// # Errors
-    /// If the file cannot be written, an earlier piece failed half way, or the work was stopped.
+    /// If the file cannot be written, an earlier piece is incomplete, or the work was cancelled.
     pub fn finish(mut self) -> Result<Written, Error> {
         self.check()?;
         self.put_prologue()?;
@@ -172,26 +172,26 @@ impl Writer {
                 self.options.monitor.check()?;
                 let begin = Instant::now();
                 if let (Durability::Data, Some(file)) = (self.options.durability, &self.file) {
-                    // What cannot be stopped, the commit, has little left to do then.
+                    // The commit cannot be cancelled and then has little left to do.
                     sync_watched(file, &self.options.monitor)
                         .map_err(|error| Error::io("sync", &path, error))??;
                 }
                 let synced = begin.elapsed();
                 synced + commit.commit(self.options.durability)?
             }
-            // A stream has all its bytes, an object is there: too late to stop.
+            // A stream or an object is complete: too late to cancel.
             None => Duration::ZERO,
         };
         let (bytes, file_bytes) = (trailer.data_bytes, trailer.file_bytes);
         Ok(Written { tensors, bytes, file_bytes, time, sync_time, direct })
     }
 
-    /// Options that the state is written with.
+    /// Returns the options of the state.
     pub(super) const fn options(&self) -> &WriteOptions {
         &self.options
     }
 
-    /// Puts an array into the index; its pieces follow.
+    /// Adds an array to the index; its pieces follow.
     pub(super) fn begin_array<'a>(
         &mut self,
         name: &'a str,
@@ -219,7 +219,7 @@ impl Writer {
         Ok(OpenArray { name, spec })
     }
 
-    /// Writes everything of a piece that comes before its data.
+    /// Writes everything of a piece before its data.
     pub(super) fn begin_piece(
         &mut self,
         array: &OpenArray<'_>,
@@ -233,7 +233,7 @@ impl Writer {
         Ok(OpenPiece { number: placed.number, sums: ChunkSums::new(self.options.chunk_bytes) })
     }
 
-    /// Returns all data of a piece, out of device memory.
+    /// Writes all data of a piece from device memory.
     pub(super) fn put_memory<M: HostedMemory>(
         &mut self,
         array: &OpenArray<'_>,
@@ -244,7 +244,7 @@ impl Writer {
         self.staging.put_memory(array.name, memory, streams, &mut piece.sums)
     }
 
-    /// Returns the next `bytes` bytes of a piece's data, read straight into the buffers.
+    /// Writes the next `bytes` bytes of a piece's data, read directly into the buffers.
     pub(super) fn put_reader(
         &mut self,
         piece: &mut OpenPiece,
@@ -259,12 +259,12 @@ impl Writer {
         })
     }
 
-    /// Returns the next bytes of a piece's data, which lie in memory of this process.
+    /// Writes the next bytes of a piece's data from memory of this process.
     pub(super) fn put_bytes(&mut self, piece: &mut OpenPiece, bytes: &[u8]) -> Result<(), Error> {
         self.staging.put_bytes(bytes, &mut piece.sums)
     }
 
-    /// Goes on behind the data of a piece without writing it, into an output that only counts.
+    /// Skips the data of a piece, for an output that only counts.
     pub(super) fn leave_out(&mut self, piece: &OpenPiece, bytes: u64) -> Result<(), Error> {
         let end = self.staging.position().checked_add(bytes);
         let end = end.ok_or(Error::TooLarge { what: "data", found: bytes })?;
@@ -275,13 +275,12 @@ impl Writer {
         self.put_footer(piece.number, &vec![0; sums])
     }
 
-    /// Writes everything of a piece that comes behind its data.
+    /// Writes everything of a piece after its data.
     pub(super) fn end_piece(&mut self, piece: OpenPiece) -> Result<(), Error> {
         self.put_footer(piece.number, &piece.sums.finish())
     }
 
-    /// Writes everything of a piece that comes behind its data, if the checksums of the data are
-    /// these.
+    /// Writes everything of a piece after its data, if the data have these checksums.
     pub(super) fn end_piece_of(
         &mut self,
         array: &OpenArray<'_>,
@@ -295,7 +294,7 @@ impl Writer {
         self.put_footer(piece.number, &found)
     }
 
-    /// Returns the length of the chunks that have a checksum each.
+    /// Returns the size of the chunks with a checksum each, in bytes.
     pub const fn chunk_bytes(&self) -> u32 {
         self.options.chunk_bytes
     }
@@ -309,12 +308,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes buffers of the memory's device from here on, unless another device's are.
+    /// Uses buffers of the memory's device from now on, unless another device's are in use.
     pub(super) fn use_memory_of<M: Memory + 'static>(&mut self, memory: &M) {
         self.staging.use_memory_of(memory);
     }
 
-    /// Puts a piece into the index whose first byte is at `position`. Nothing is written.
+    /// Adds a piece at `position` to the index, without writing it.
     fn place_piece(
         &mut self,
         array: &OpenArray<'_>,
@@ -344,13 +343,13 @@ impl Writer {
         Ok(PlacedPiece { layout, number, header })
     }
 
-    /// Returns the file behind the output, if pieces can be written at any place of it, and what it
-    /// is called in messages.
+    /// Returns the file of the output, if pieces can be written at any position, and its path for
+    /// messages.
     pub(super) fn file(&self) -> Option<(&File, &Path)> {
         Some((self.file.as_ref()?, self.staging.path()))
     }
 
-    /// Puts pieces into the index that others write, one behind the other.
+    /// Adds consecutive pieces that others write to the index.
     pub(super) fn place_pieces(
         &mut self,
         array: &OpenArray<'_>,
@@ -366,8 +365,8 @@ impl Writer {
         pieces.map(place).collect()
     }
 
-    /// Goes on behind the pieces that others wrote, whose checksums these are; `seek` moves the
-    /// file to a position.
+    /// Continues after the pieces that others wrote, with these checksums; `seek` moves the file to
+    /// a position.
     pub(super) fn end_pieces(
         &mut self,
         end: u64,

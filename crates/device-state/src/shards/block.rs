@@ -1,4 +1,4 @@
-//! Parts of an array, and which device holds which.
+//! Parts of an array, and the devices that hold them.
 
 use serdes::ifrt::{
     ArraySpec, DeviceId, IndexDomain, PjRtLayout, Shape, Sharding, sharding::ShardShapes,
@@ -20,8 +20,7 @@ impl Block {
         Self { dims: shape.dims().iter().map(|dim| (0, dim.unsigned_abs())).collect() }
     }
 
-    /// Returns the part of an array of `shape` that a stored domain says; `None` if it has another
-    /// rank.
+    /// Returns the part of an array of `shape` for a stored domain; `None` if the ranks differ.
     pub(crate) fn of(domain: &Domain, shape: &Shape) -> Option<Self> {
         match domain {
             None => Some(Self::whole(shape)),
@@ -32,7 +31,8 @@ impl Block {
         }
     }
 
-    /// Returns the part that an index domain says; a message if it is none of an array of `shape`.
+    /// Returns the part for an index domain; an error message if it is not inside an array of
+    /// `shape`.
     pub(crate) fn of_domain(domain: &IndexDomain, shape: &Shape) -> Result<Self, String> {
         let outside = || format!("the part {domain} does not lie in an array of {shape}");
         if domain.shape().rank() != shape.rank() {
@@ -46,12 +46,12 @@ impl Block {
         dims.collect::<Option<_>>().map(|dims| Self { dims }).ok_or_else(outside)
     }
 
-    /// As it is stored: a block that is the whole array needs no domain.
+    /// Returns the stored form: the whole array needs no domain.
     pub(crate) fn to_domain(&self, shape: &Shape) -> Domain {
         (*self != Self::whole(shape)).then(|| self.dims.to_vec())
     }
 
-    /// Returns the number of elements; `None` past 2^64.
+    /// Returns the number of elements; `None` on overflow.
     pub(crate) fn elements(&self) -> Option<u64> {
         if self.is_empty() {
             return Some(0);
@@ -65,7 +65,7 @@ impl Block {
     }
 }
 
-/// Parts of an array that the devices of its sharding hold, in their order.
+/// Returns the parts of an array on its sharding's devices, in order.
 pub(crate) fn blocks_of(
     sharding: &Sharding,
     shape: &Shape,
@@ -76,14 +76,14 @@ pub(crate) fn blocks_of(
         devices.ids().iter().map(|device| (*device, block.clone())).collect()
     };
     match sharding {
-        // Devices along such an axis hold summands, all of which the array needs.
+        // Devices along such an axis hold partial sums, all of which are needed.
         Sharding::ShardingParam(sharding) if !sharding.param().unreduced_axes().is_empty() => {
             return Err(format!(
                 "{} has unreduced axes: its devices hold summands, not parts; reduce the array first",
                 sharding.param()
             ));
         }
-        // These do not know index domains; a shard as large as the array needs none.
+        // These have no index domains; a shard with the array's size needs none.
         Sharding::ConcreteEven(even) => {
             let shard = even.shard_shape(shape).map_err(|error| error.to_string())?;
             if even.is_fully_replicated() || shard == *shape {
@@ -115,8 +115,8 @@ pub(crate) fn blocks_of(
         .collect()
 }
 
-/// Returns the bytes of an element; a message for arrays that have no elements of one size, or do
-/// not lie row by row.
+/// Returns the size of an element in bytes; an error message for arrays whose elements have no
+/// fixed size, or are not row-major.
 pub(crate) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
     if let Some(layout) = spec.layout()
         && !is_row_major(layout, spec.shape().rank())
@@ -130,7 +130,7 @@ pub(crate) fn element_bytes(spec: &ArraySpec) -> Result<u64, String> {
     })
 }
 
-/// Returns true if elements of this layout lie in row-major order, without gaps.
+/// Returns true if the layout is row-major without gaps.
 fn is_row_major(layout: &PjRtLayout, rank: usize) -> bool {
     let layout = layout.xla_layout();
     let order = layout.minor_to_major();

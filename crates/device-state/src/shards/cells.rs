@@ -1,49 +1,47 @@
-//! One walk through an array in row-major order.
+//! Iteration over an array in row-major order.
 
 use smallvec::SmallVec;
 
 use super::Block;
 
-/// Cells into which the cuts of all blocks divide an array, at most: more than any real sharding
-/// makes.
+/// Maximum number of cells into which the cuts of all blocks divide an array: more than any real
+/// sharding needs.
 const MOST_CELLS: usize = 1 << 22;
 
-/// A run of elements that lie one behind the other in the array, in its source, and in each of
-/// its targets.
+/// A run of elements that are contiguous in the array, in its source, and in each of its targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run<'a> {
-    /// Position of the block that it comes out of; `None` if it is in none.
+    /// Position of its source block; `None` if it has none.
     pub(crate) source: Option<u32>,
-    /// Positions of the blocks that want it.
+    /// Positions of its target blocks.
     pub(crate) targets: &'a [u32],
-    /// Its length.
+    /// Length of the run.
     pub(crate) elements: u64,
 }
 
-/// A walk through an array that says of each run in which of `sources` and of `targets` it
-/// lies.
+/// Iterator over the runs of an array, with the source and targets of each.
 ///
-/// Every block is passed in its own row-major order, so that it can be read or written front to
-/// back.
+/// Every block is visited in its own row-major order, so that it can be read or written
+/// sequentially.
 #[derive(Debug)]
 pub(crate) struct CellIterator {
-    /// Beginnings of the intervals of each dimension that is walked, and its end.
+    /// Starts of the intervals of each iterated dimension, and its end.
     cuts: Vec<Vec<u64>>,
     /// Source and targets of each cell, row-major over the intervals.
     cells: Vec<(Option<u32>, SmallVec<[u32; 2]>)>,
-    /// Elements behind the last dimension that is walked.
+    /// Number of elements in the dimensions after the last iterated one.
     inner: u64,
-    /// Index in each dimension; in the last one that of an interval.
+    /// Index in each dimension; in the last one the index of an interval.
     at: Vec<u64>,
-    /// The interval in which the index lies, for each dimension.
+    /// Current interval of each dimension.
     interval: Vec<usize>,
     done: bool,
 }
 
 impl CellIterator {
-    /// Creates the walk through `whole`; a message if the blocks cut it too often.
+    /// Creates the iterator over `whole`; an error message if the blocks have too many cuts.
     ///
-    /// Sources are taken as they are: the first one that has a cell is its source.
+    /// If several sources contain a cell, the first one is used.
     pub(crate) fn new(whole: &Block, sources: &[Block], targets: &[Block]) -> Result<Self, String> {
         let rank = whole.dims.len();
         let all = || sources.iter().chain(targets).filter(|block| !block.is_empty());
@@ -57,7 +55,7 @@ impl CellIterator {
             points.dedup();
             cuts.push(points);
         }
-        // Dimensions behind the last cut one are passed as a whole.
+        // Dimensions after the last cut one are visited as a whole.
         let walked = cuts.iter().rposition(|points| points.len() > 2).map_or(0, |last| last + 1);
         let inner = whole.dims.iter().skip(walked).try_fold(1_u64, |n, (_, e)| n.checked_mul(*e));
         cuts.truncate(walked);
@@ -94,7 +92,7 @@ impl CellIterator {
         Ok(cells)
     }
 
-    /// Passes over the cells of a block; answers their number.
+    /// Visits the cells of a block; returns their number.
     fn mark(
         &mut self,
         block: &Block,
@@ -158,7 +156,7 @@ impl CellIterator {
         Some(Run { source: *source, targets, elements: width.saturating_mul(self.inner) })
     }
 
-    /// Goes to the next interval of the last dimension, or the next row.
+    /// Moves to the next interval of the last dimension, or to the next row.
     fn step(&mut self) {
         let last = self.cuts.len().saturating_sub(1);
         let dims = self.cuts.iter().zip(&mut self.at).zip(&mut self.interval).enumerate();

@@ -1,10 +1,10 @@
-//! Arrays that lie on several devices: which device holds which part, and how parts of one cut lie
-//! in those of another.
+//! Arrays on several devices: the parts of devices, and the mapping between the parts of two
+//! shardings.
 //!
-//! Everything rests on one walk: [`CellIterator`] goes through an array in row-major order once and says
-//! of each run in which stored piece and in which wanted shards it lies. Since pieces and
-//! shards are row-major, too, each is passed front to back. This part must never know how a
-//! sharding comes to its index domains, nor where the bytes of a piece lie.
+//! All functions use one iterator: [`CellIterator`] visits an array in row-major order once and
+//! returns for each run its stored piece and the shards that need it. Since pieces and shards are
+//! row-major, too, each is visited sequentially. Does not depend on how a sharding computes its
+//! index domains, nor on where the bytes of a piece are.
 
 mod block;
 mod cells;

@@ -1,4 +1,4 @@
-//! Checks that blocks make up an array: each element in exactly one of them.
+//! Checks that blocks tile an array: each element is in exactly one of them.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 
 use super::{super::format::piece::Domain, Block};
 
-/// Corners that are counted at most: a state with more cuts than any real one has is refused.
+/// Maximum number of corners that are counted: a state with more cuts than any real one is refused.
 const MOST_CORNERS: usize = 1 << 24;
 
-/// Checks that the stored domains of an array make up all of it; a message if they do not.
+/// Checks that the stored domains of an array cover it; an error message if they do not.
 pub(crate) fn check_tiling(spec: &ArraySpec, domains: &[Domain]) -> Result<(), String> {
     let shape = spec.shape();
     if let [None] = domains {
@@ -22,7 +22,7 @@ pub(crate) fn check_tiling(spec: &ArraySpec, domains: &[Domain]) -> Result<(), S
     tiles(&Block::whole(shape), &blocks)
 }
 
-/// Checks that `blocks`, which lie inside of `whole`, make it up without gaps and overlaps.
+/// Checks that `blocks`, which are inside `whole`, tile it without gaps and overlaps.
 ///
 /// Counting elements finds most errors with a number. The rest is decided exactly: sum up the
 /// blocks as functions that are 1 inside and 0 outside. The sum is that of the whole if and only

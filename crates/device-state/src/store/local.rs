@@ -23,26 +23,27 @@ use crate::{
     load::read_header,
 };
 
-/// The state at a path of the file system, its parts in the directory `<name>.parts` beside it.
+/// The state at a path of the file system, with its parts in the directory `<name>.parts` beside
+/// it.
 #[derive(Clone, Debug)]
 pub struct LocalParts {
     path: PathBuf,
-    /// Set if files are used past the system's cache, until a file system refuses.
+    /// Set if direct I/O is requested; cleared when a file system refuses it.
     direct: Option<StillDirect>,
 }
 
 impl LocalParts {
     /// Creates the store of the state at `path`.
     ///
-    /// A link stands for what it points to. The working directory may change afterwards.
+    /// A link is resolved. The working directory may change afterwards.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: serdes_files::resolve(&path.into()), direct: None }
     }
 
-    /// With `true`, writes new parts, and reads states and their parts, past the system's page
-    /// cache where the file system can; see
-    /// [`WriteOptions::with_direct`](crate::WriteOptions::with_direct). Such reads
-    /// keep the cached data of other programs, and are slower: the system reads nothing ahead.
+    /// Sets if new parts are written, and states and their parts are read, past the system's page
+    /// cache, if the file system supports it; see
+    /// [`WriteOptions::with_direct`](crate::WriteOptions::with_direct). Such reads keep the cached
+    /// data of other programs, and are slower: the system does not read ahead.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -62,7 +63,7 @@ impl LocalParts {
         self
     }
 
-    /// Returns true if everything that was read up to here was read past the system's page cache.
+    /// Returns true if everything so far was read past the system's page cache.
     pub fn reads_direct(&self) -> bool {
         self.direct.as_ref().is_some_and(|direct| direct.load(Ordering::Relaxed))
     }

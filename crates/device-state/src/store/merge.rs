@@ -1,4 +1,4 @@
-//! The merge: one index over the parts that several processes wrote.
+//! Merges the parts of several processes under one index.
 
 use std::{
     collections::BTreeMap,
@@ -34,21 +34,21 @@ pub struct Merged {
     pub tensors: u64,
     /// Payload of all tensors in bytes; none of it was copied.
     pub bytes: u64,
-    /// Length of the index in bytes, header and trailer included.
+    /// Length of the index in bytes, including header and trailer.
     pub index_bytes: u64,
-    /// Syncing and renaming.
+    /// Time of syncing and renaming.
     pub sync_time: Duration,
 }
 
-/// Makes the state at `path` of the parts that several processes wrote with
-/// [`WriteOptions::create_part`], once all of them have finished.
+/// Merges the parts that several processes wrote with [`WriteOptions::create_part`] into the state
+/// at `path`, once all of them have finished.
 ///
-/// Only the indexes of the parts are read, and one index is written. The state appears in one
-/// step: who opens `path` finds the old state or the new one. What was left of other saves of
-/// `path` is removed then. `options` says how far the index is synced and, if the parts have no
-/// metadata, what metadata the state has.
+/// Only the indexes of the parts are read, and one index is written. The state appears atomically:
+/// a reader of `path` finds the old state or the new one. Leftovers of other saves of `path` are
+/// then removed. `options` sets the durability of the index and, if the parts have no metadata, the
+/// metadata of the state.
 ///
-/// Any of the processes may do it; several at a time do no harm.
+/// Any of the processes may call it; concurrent calls are harmless.
 ///
 /// ```
 /// use serdes_device_state::{Part, Reader, SaveId, Durability, Versions, WriteOptions, merge};
@@ -75,8 +75,8 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`Error::IncompleteSave`] if parts are missing; [`Error::OtherSave`] or [`Error::Shards`] if
-/// they do not fit together; or if a part cannot be read or the index not written. The old state
-/// stays then.
+/// they do not fit together; or if a part cannot be read or the index cannot be written. The old
+/// state stays then.
 pub fn merge(
     path: impl AsRef<Path>,
     save: SaveId,
@@ -138,7 +138,7 @@ pub fn merge_in(
     })
 }
 
-/// Returns the readers that one of the parts excludes.
+/// Returns the readers that any of the parts excludes.
 fn bad_consumers(parts: &[Reader]) -> Vec<i32> {
     let mut all: Vec<i32> =
         parts.iter().flat_map(|part| part.state.header.bad_consumers.iter().copied()).collect();
@@ -152,11 +152,11 @@ fn incomplete(save: SaveId, found: u32, expected: u32, first_missing: u32) -> Er
 }
 
 /// Removes the parts of a failed save of the state at `path`, so that they are not merged. They
-/// stay if the state is made of them, or one of them is still being written: then its writer calls
-/// this as well.
+/// stay if the state consists of them, or one of them is still being written: then its writer also
+/// calls this function.
 ///
-/// The next save does the same before it begins; this is for a disk that is full until then.
-/// Failures are no concern of the caller.
+/// The next save does the same before it begins; this frees disk space until then. Failures are
+/// ignored.
 ///
 /// ```
 /// use serdes_device_state::{Part, SaveId, Versions, WriteOptions, discard};
@@ -172,19 +172,19 @@ fn incomplete(save: SaveId, found: u32, expected: u32, first_missing: u32) -> Er
 /// ```
 pub fn discard(path: impl AsRef<Path>, save: SaveId) {
     let store = LocalParts::new(path.as_ref());
-    // What cannot be listed may be of any save: then all of it stays.
+    // If the parts cannot be listed, all stay.
     let Ok(parts) = store.list_parts() else { return };
     let others: Vec<_> = parts.into_iter().map(Part::save).filter(|one| *one != save).collect();
     clean_all_but(&store, &others);
 }
 
-/// Removes what dead savers left, before a part of the save `ours` is begun; the parts of the state
-/// that is there stay.
+/// Removes leftovers of dead processes before a part of the save `ours` is started; the parts of
+/// the existing state stay.
 pub(crate) fn clean_before(store: &dyn PartStore, ours: SaveId) {
     clean_all_but(store, &[ours]);
 }
 
-/// Removes what dead savers left of other saves than `keep` and that of the state that is there.
+/// Removes leftovers of dead processes from saves other than `keep` and that of the existing state.
 fn clean_all_but(store: &dyn PartStore, keep: &[SaveId]) {
     let current = match store.open_index() {
         Ok(source) => {
@@ -194,7 +194,7 @@ fn clean_all_but(store: &dyn PartStore, keep: &[SaveId]) {
                     Role::Merged(merged) => Some(SaveId(merged.save)),
                     _ => None,
                 },
-                // It may be of a newer build: its list of parts cannot be read.
+                // A state of a newer build may have parts that cannot be listed.
                 Err(_) => return,
             }
         }
@@ -204,7 +204,8 @@ fn clean_all_but(store: &dyn PartStore, keep: &[SaveId]) {
     store.clean(&[keep, current.as_slice()].concat());
 }
 
-/// A part while its index is read: there may be more parts than a process may have open files.
+/// A part whose file is open only while its index is read: there may be more parts than a process
+/// may have open files.
 struct Closable(RwLock<Option<Box<dyn ReadAt>>>);
 
 impl Closable {
@@ -228,14 +229,13 @@ impl ReadAt for Closable {
     }
 }
 
-/// Returns the indexes of the parts of a save, in their order, and what a merged state records of
-/// each.
+/// Returns the indexes of the parts of a save, in order, with the records for a merged state.
 fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, PartRecord)>, Error> {
     let mut parts: Vec<Part> =
         store.list_parts()?.into_iter().filter(|part| part.save() == save).collect();
     parts.sort_by_key(|part| (part.count(), part.number()));
-    // A save that was begun again with another number of processes: the last one decides only if
-    // it is the only one.
+    // A save that was restarted with another number of processes: the last one is used only if it
+    // is unambiguous.
     let count = parts.first().map_or(0, |part| part.count());
     if let Some(other) = parts.iter().find(|part| part.count() != count) {
         return Err(Error::OtherSave {
@@ -269,7 +269,7 @@ fn read_all(store: &Arc<dyn PartStore>, save: SaveId) -> Result<Vec<(Reader, Par
         .collect()
 }
 
-/// Checks that a part was written with the same options as the first.
+/// Checks that a part was written with the options of the first.
 fn agree(part: u32, header: &Header, first: &Header) -> Result<(), Error> {
     let differs = |what: &str, found: i64, expected: i64| {
         Err(Error::OtherSave { part, reason: format!("its {what} is {found}, not {expected}") })
@@ -295,7 +295,7 @@ fn trailer_of(reader: &Reader) -> Result<Trailer, Error> {
     Trailer::decode(&bytes, shared.file_bytes)
 }
 
-/// Puts the pieces of all parts into one index, array by array; answers their length in bytes.
+/// Adds the pieces of all parts to one index, array by array; returns their length in bytes.
 fn collect(
     readers: &[Reader],
     merged: &MergedRole,

@@ -1,8 +1,8 @@
 //! Storage of states: a file, several files that processes save together, objects of a store.
 //!
-//! In a save of several processes, each writes a part of its own, and a merge of the indexes makes
-//! a state of them. Parts are known only through [`PartStore`]; this part must never talk to other
-//! processes, nor know a device.
+//! In a save of several processes, each writes its own part, and merging the indexes creates a
+//! state. Parts are accessed only through [`PartStore`]; the module does not communicate with other
+//! processes, nor depend on devices.
 
 mod commit;
 mod local;

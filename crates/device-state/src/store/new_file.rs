@@ -1,4 +1,4 @@
-//! A file of a state in the making.
+//! A state file that is being written.
 
 use std::{fs::File, path::Path, sync::atomic::Ordering, time::Duration};
 
@@ -7,11 +7,11 @@ use serdes_files::{DirectSink, Durability, FileSink, Replacement, StillDirect};
 use super::Commit;
 use crate::{Error, save::Sink};
 
-/// A file of a state in the making, and the one way of bytes into it.
+/// A state file that is being written, with the sink of its bytes.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     replacement: Replacement,
-    /// Set by a sink that goes past the system's cache.
+    /// Set by a sink that writes past the system's cache.
     still_direct: Option<StillDirect>,
 }
 
@@ -21,13 +21,13 @@ impl NewFile {
         Ok(Self::from(Replacement::create(target)?))
     }
 
-    /// Keeps what is replaced, and as many before it that are `states` together.
+    /// Sets how many replaced files are kept.
     pub(crate) fn keeping(self, states: u32) -> Self {
         Self { replacement: self.replacement.keeping(states), ..self }
     }
 
-    /// Returns the way of its bytes into the file, front to back; past the system's cache if
-    /// `direct` says so and the file system can.
+    /// Creates the sequential sink of the file; past the system's cache if `direct` is true and the
+    /// file system supports it.
     pub(crate) fn sink(&mut self, durability: Durability, direct: bool) -> Result<Sink, Error> {
         let partial = self.replacement.partial();
         let file = self.replacement.file().try_clone();

@@ -10,8 +10,8 @@ use std::{
 
 use crate::{Error, format::role::PartRole};
 
-/// One attempt of several processes to save a state together: the same for all of them, and
-/// another for every attempt.
+/// Identifies one attempt of several processes to save a state together: the same for all of them,
+/// and different for every attempt.
 ///
 /// ```
 /// use serdes_device_state::SaveId;
@@ -24,21 +24,21 @@ use crate::{Error, format::role::PartRole};
 pub struct SaveId(pub(crate) [u8; 16]);
 
 impl SaveId {
-    /// Creates the id of these 16 bytes.
+    /// Creates the id from 16 bytes.
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
     /// Returns a new random id.
     pub fn random() -> Self {
-        // Each state is seeded by the system; time and process tell apart those that are not.
+        // The system seeds each state; time and process distinguish those with equal seeds.
         let seed = (SystemTime::now(), process::id());
         let half = || u128::from(RandomState::new().hash_one(seed));
         Self((half() << 64 | half()).to_le_bytes())
     }
 
-    /// Returns the id that a text stands for, so that processes agree on it without speaking: the
-    /// 32 hexadecimal digits of an id are that id, any other text is hashed (FNV-1a of 128 bits).
+    /// Derives the id from a text, so that processes agree on it without communication: the 32
+    /// hexadecimal digits of an id give that id, any other text is hashed (FNV-1a of 128 bits).
     ///
     /// ```
     /// use serdes_device_state::SaveId;
@@ -62,7 +62,7 @@ impl SaveId {
     }
 }
 
-/// 32 hexadecimal digits.
+/// Formats 32 hexadecimal digits.
 impl fmt::Display for SaveId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -109,7 +109,7 @@ impl Part {
         Err(Error::invalid(format!("found part {number} of {count}; expected 0 to {count} - 1")))
     }
 
-    /// Returns the attempt.
+    /// Returns the id of the save.
     pub const fn save(self) -> SaveId {
         self.save
     }
@@ -124,12 +124,12 @@ impl Part {
         self.count
     }
 
-    /// Returns the name under which a [`PartStore`](super::PartStore) keeps it.
+    /// Returns the name under which a [`PartStore`](super::PartStore) stores it.
     pub fn name(self) -> String {
         format!("{}-{:06}-of-{:06}.part", self.save, self.number, self.count)
     }
 
-    /// Returns the part of that name; `None` if it is none of a part.
+    /// Parses the name of a part; `None` for other names.
     pub fn from_name(name: &str) -> Option<Self> {
         let (save, rest) = name.strip_suffix(".part")?.split_at_checked(32)?;
         let (number, count) = rest.strip_prefix('-')?.split_once("-of-")?;

@@ -1,4 +1,4 @@
-//! The interface of a place in which several processes save a state.
+//! The interface to a place in which several processes save a state.
 
 use std::{
     fmt,
@@ -14,18 +14,17 @@ use crate::Error;
 
 /// A part that is being written.
 pub struct PendingPart {
-    /// Sink of its bytes, front to back.
+    /// Sequential sink of its bytes.
     pub sink: Box<dyn Write + Send>,
     /// The commit that makes it appear.
     pub commit: Box<dyn Commit>,
 }
 
 impl PendingPart {
-    /// Creates a file of the file system in the making, which replaces what is at `path` when it is
-    /// committed with this durability.
+    /// Creates a file that replaces the one at `path` when it is committed with this durability.
     ///
     /// # Errors
-    /// If no file can be made beside `path`.
+    /// If no file can be created beside `path`.
     pub fn create(path: &Path, durability: Durability) -> Result<Self, Error> {
         let mut file = NewFile::create(path)?;
         let sink = file.sink(durability, false)?;
@@ -42,32 +41,32 @@ impl fmt::Debug for PendingPart {
 /// The place of one state that several processes save: its index, and the parts in a directory
 /// beside it.
 ///
-/// The index and each part appear whole or not at all. A reader reads the index first, and only the
-/// parts that it names.
+/// The index and each part appear completely or not at all. A reader reads the index first, and
+/// only the parts that it names.
 pub trait PartStore: fmt::Debug + Send + Sync {
-    /// Returns the name of the place in messages.
+    /// Returns the name of the place for messages.
     fn place(&self) -> PathBuf;
 
-    /// Returns the name of the directory in which new parts are kept, without what leads to it.
+    /// Returns the name of the directory for new parts, without its parent's path.
     fn directory(&self) -> String;
 
-    /// Begins a part; it replaces one of the same name when it is committed.
+    /// Starts a part; it replaces one of the same name when it is committed.
     ///
     /// # Errors
-    /// If the store cannot take it.
+    /// If the store refuses it.
     fn put_part(&self, part: Part) -> Result<PendingPart, Error>;
 
-    /// Returns the parts that are there, of all saves.
+    /// Returns the existing parts of all saves.
     ///
     /// # Errors
-    /// If the store cannot tell.
+    /// If the store cannot list them.
     fn list_parts(&self) -> Result<Vec<Part>, Error>;
 
     /// Opens a part in `directory`, which is a plain name.
     ///
     /// # Errors
-    /// [`Error::Io`] of kind [`NotFound`](std::io::ErrorKind::NotFound) if it is not there, or what
-    /// the store reports.
+    /// [`Error::Io`] of kind [`NotFound`](std::io::ErrorKind::NotFound) if it does not exist, or
+    /// the store's error.
     fn open_part(&self, directory: &str, part: Part) -> Result<Box<dyn ReadAt>, Error>;
 
     /// Opens the index, which may also be a state of one file.
@@ -76,13 +75,13 @@ pub trait PartStore: fmt::Debug + Send + Sync {
     /// As [`open_part`](Self::open_part).
     fn open_index(&self) -> Result<Box<dyn ReadAt>, Error>;
 
-    /// Replaces the index by `bytes`, in one step; answers how long syncing took.
+    /// Replaces the index by `bytes`, atomically; returns how long syncing took.
     ///
     /// # Errors
     /// If the store fails; the old index stays then.
     fn commit_index(&self, bytes: &[u8], durability: Durability) -> Result<Duration, Error>;
 
-    /// Removes what is left of saves that are not in `keep` and whose savers are dead, as far as
-    /// the store can tell. Failures are no concern of the caller.
+    /// Removes leftovers of saves that are not in `keep` and whose processes are dead, as far as
+    /// the store can tell. Failures are ignored.
     fn clean(&self, keep: &[SaveId]);
 }

@@ -1,4 +1,4 @@
-//! The parts of a merged state as one sequence of bytes.
+//! Presents the parts of a merged state as one sequence of bytes.
 
 use std::{
     io,
@@ -22,17 +22,17 @@ use crate::{
     load::read_header,
 };
 
-/// Parts from this one on are opened for every read, so that not too many are open at a time.
+/// Number of parts that stay open; further ones are opened for every read.
 const KEPT_OPEN: usize = 128;
 
-/// The parts of a merged state, one behind the other as its index counts them.
+/// The parts of a merged state, concatenated in the order of its index.
 pub(crate) struct Parts {
     store: Arc<dyn PartStore>,
     directory: String,
     spans: Vec<Span>,
 }
 
-/// A part that is not as it was merged.
+/// A part that differs from the merged one.
 #[derive(Debug)]
 pub(crate) struct Lost {
     pub(crate) part: Part,
@@ -61,8 +61,7 @@ struct Span {
 }
 
 impl Parts {
-    /// Opens the parts that a merged state names; each must be there, and be the one that was
-    /// merged.
+    /// Opens the parts of a merged state; each must exist and be the one that was merged.
     pub(crate) fn open(store: Arc<dyn PartStore>, merged: &MergedRole) -> Result<Self, Error> {
         let (parts, lost) = Self::open_left(store, merged)?;
         match lost.into_iter().next() {
@@ -71,8 +70,8 @@ impl Parts {
         }
     }
 
-    /// Opens those of the parts that are there and that this build may read; answers what is wrong
-    /// with the others, and with those that are damaged.
+    /// Opens the existing parts that this build may read; returns the errors of the others and of
+    /// damaged ones.
     pub(crate) fn open_left(
         store: Arc<dyn PartStore>,
         merged: &MergedRole,
@@ -89,10 +88,10 @@ impl Parts {
                 Ok(source)
             });
             let open = match checked {
-                // What answers late is no open file of this process.
+                // A source with high latency is no open file of this process.
                 Ok(source) => (spans.len() < KEPT_OPEN || source.answers_late()).then_some(source),
                 Err(error) => {
-                    // What is damaged is opened when it is read.
+                    // A damaged part is opened when it is read.
                     lost.push(Lost { part, error: error.in_file(&path) });
                     None
                 }
@@ -102,13 +101,13 @@ impl Parts {
         Ok((Self { store, directory: merged.directory.clone(), spans }, lost))
     }
 
-    /// Returns the number of bytes of all parts together.
+    /// Returns the size of all parts together in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.spans.last().map_or(0, |last| last.base + last.record.trailer.file_bytes)
     }
 
-    /// Compares what is in the `chosen` parts besides pieces with its checksums: each part that is
-    /// damaged, and how. An error that is no `damage` ends the work.
+    /// Verifies the bytes of the `chosen` parts outside of pieces; returns the damaged parts with
+    /// their errors. An error that is no `damage` ends the work.
     pub(crate) fn verify(
         &self,
         chosen: impl Fn(Part) -> bool,
@@ -153,14 +152,14 @@ impl Parts {
         u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the part in which a byte of the merged state lies, and where in it.
+    /// Returns the part with a byte of the merged state, and the offset there.
     fn span_at(&self, offset: u64) -> Option<(&Span, u64)> {
         let behind = self.spans.partition_point(|span| span.base <= offset);
         let span = behind.checked_sub(1).and_then(|at| self.spans.get(at))?;
         Some((span, offset - span.base))
     }
 
-    /// Returns the path of the part in which a byte of the merged state lies.
+    /// Returns the path of the part with a byte of the merged state.
     pub(crate) fn path_at(&self, offset: u64) -> Option<PathBuf> {
         self.span_at(offset).map(|(span, _)| self.path_of(span.part))
     }
@@ -182,7 +181,7 @@ fn open_part(store: &dyn PartStore, directory: &str, part: Part) -> Result<Box<d
     })
 }
 
-/// Checks that a file is the part that was merged, by its length and its end.
+/// Checks that a file is the merged part, by its length and its end.
 fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> Result<(), Error> {
     let io = |error| Error::io("read", place, error);
     let what = format!("part {} of {}", part.number(), part.count());
@@ -194,7 +193,7 @@ fn check(source: &dyn ReadAt, record: PartRecord, part: Part, place: &Path) -> R
             | Error::BadConsumer { .. }
             | Error::Io { .. }),
         ) => Err(error),
-        // Damage shows below.
+        // Damage is detected below.
         Ok(_) | Err(_) => Ok(()),
     };
     if found != expected {
@@ -242,7 +241,7 @@ impl ReadAt for Parts {
     fn begin_read(&self, range: Range<u64>) -> Option<Receiver<io::Result<Bytes>>> {
         let (span, offset) = self.span_at(range.start)?;
         let length = range.end.checked_sub(range.start)?;
-        // What lies in the next part is another read.
+        // Bytes of the next part take another read.
         let end = offset.checked_add(length)?.min(span.record.trailer.file_bytes);
         span.open.as_ref()?.begin_read(offset..end)
     }

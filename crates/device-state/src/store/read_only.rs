@@ -1,4 +1,4 @@
-//! States among files that can only be read: of the web, or of a store that is asked by paths.
+//! States in read-only files: of the web, or of a store that is accessed by path.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use serdes_files::{Durability, Files, ReadAt};
 use super::{Part, PartStore, PendingPart, SaveId};
 use crate::Error;
 
-/// The state at a path, its parts in the directory that its index names, beside it.
+/// The state at a path, with its parts in the directory that its index names, beside it.
 #[derive(Debug)]
 pub(crate) struct ReadOnlyParts {
     files: Arc<dyn Files>,

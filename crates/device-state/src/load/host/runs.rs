@@ -1,4 +1,4 @@
-//! The places of the bytes of a piece in a part of an array.
+//! Maps the bytes of a piece to a part of an array.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ pub(super) struct Run {
     pub(super) bytes: u64,
 }
 
-/// Runs of a part within a piece, in the order of the piece.
+/// Runs of a part within a piece, in the piece's order.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
-    /// Extent, stride in the piece and stride in the part, in bytes, of each dimension that is
-    /// stepped through.
+    /// Extent and strides in the piece and in the part, in bytes, of each dimension that is
+    /// iterated.
     outer: SmallVec<[Dimension; 4]>,
     position: SmallVec<[u64; 4]>,
     next: Option<Run>,
@@ -32,7 +32,7 @@ struct Dimension {
 }
 
 impl Runs {
-    /// Runs that piece and part have in common; `None` if they do not intersect.
+    /// Creates the runs that a piece and a part have in common; `None` if they do not intersect.
     pub(super) fn between(piece: &Block, part: &Block, element: u64) -> Option<Self> {
         let mut stride = Dimension { extent: 1, from: element, to: element };
         let mut run = Run { from: 0, to: 0, bytes: element };
@@ -49,7 +49,7 @@ impl Runs {
             } else {
                 outer.push(Dimension { extent, ..stride });
             }
-            // What is left of a row has a gap behind it.
+            // After a partial row there is a gap.
             joined &= extent == held && extent == wanted;
             stride.from = stride.from.checked_mul(held)?;
             stride.to = stride.to.checked_mul(wanted)?;
@@ -59,7 +59,8 @@ impl Runs {
         Some(Self { outer, position, next: Some(run) })
     }
 
-    /// From the first byte of the piece that is wanted to the end of the last; empty if none is.
+    /// Returns the range from the first needed byte of the piece to the last; empty if there is
+    /// none.
     pub(super) fn span(&self) -> Range<u64> {
         let Some(first) = self.next else { return 0..0 };
         let steps = self.outer.iter().map(|outer| (outer.extent - 1).saturating_mul(outer.from));

@@ -1,4 +1,4 @@
-//! The commit of an upload, which makes it appear as a state or another object.
+//! The commit of an upload, which makes the object appear.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,10 +6,10 @@ use serdes_files::{Durability, object::Upload};
 
 use crate::{Commit, Error};
 
-/// The end of an upload that makes the object appear.
+/// Completes an upload, which makes the object appear.
 pub(super) struct UploadCommit {
     pub(super) upload: Upload,
-    /// For messages.
+    /// Path for messages.
     pub(super) place: PathBuf,
 }
 

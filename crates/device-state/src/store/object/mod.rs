@@ -1,7 +1,7 @@
 //! States in object storage, of one process or of several.
 //!
-//! What objects are as files, `files` knows. This part knows stores only through the crate
-//! `object_store`, never one of them by name.
+//! Objects as files are implemented in `serdes-files`. This module uses stores only through the
+//! crate `object_store` and treats none of them specially.
 
 mod commit;
 mod parts;
@@ -18,17 +18,17 @@ use super::PartStore;
 use crate::{Error, Reader, WriteOptions, Writer};
 
 impl WriteOptions {
-    /// Begins a state that becomes the object at `location` of `store` when it is finished; until
-    /// then, and if the writer is dropped, what was there stays. Processes that save one state
+    /// Creates a state that becomes the object at `location` of `store` when it is finished; until
+    /// then, and if the writer is dropped, the old object stays. Processes that save one state
     /// together use [`ObjectParts`].
     ///
-    /// At most three parts of 12 MiB are held in memory. A process that is killed may leave an
-    /// upload that was never completed; it is no object, and a rule of the store's life cycle
-    /// should remove such uploads. How durable the object is, is the store's affair:
-    /// [`with_durability`](Self::with_durability) changes nothing.
+    /// At most three parts of 12 MiB are held in memory. A killed process may leave an incomplete
+    /// upload; it is no object, and a life-cycle rule of the store should remove such uploads. The
+    /// store determines the durability of the object: [`with_durability`](Self::with_durability)
+    /// has no effect.
     ///
     /// # Errors
-    /// If the store does not take an upload.
+    /// If the store refuses an upload.
     pub fn create_object(
         self,
         store: Arc<dyn ObjectStore>,
@@ -37,10 +37,10 @@ impl WriteOptions {
         self.create_in(&ObjectParts::new(store, location.clone())?)
     }
 
-    /// Like [`create_object`](Self::create_object), in place of what is there.
+    /// Like [`create_object`](Self::create_object), replacing the existing state.
     ///
     /// # Errors
-    /// If the store does not take an upload.
+    /// If the store refuses an upload.
     pub fn create_in(self, parts: &ObjectParts) -> Result<Writer, Error> {
         let pending = parts.put_whole()?;
         Writer::new(self, pending.sink, parts.place(), Some(pending.commit))
@@ -48,11 +48,10 @@ impl WriteOptions {
 }
 
 impl Reader {
-    /// Opens the state that is the object at `location` of `store`, also one that several processes
-    /// saved with [`ObjectParts`]: reads its header and its end. What is asked of it later is read
-    /// by ranges, and nothing else is; what lies together comes in ranges of up to 8 MiB, three at
-    /// a time. An object that is replaced meanwhile is an error, not a mixture, where the store has
-    /// entity tags.
+    /// Opens the state in the object at `location` of `store`, including one that several processes
+    /// saved with [`ObjectParts`]: reads its header and its end. Later requests read exactly the
+    /// needed ranges; adjacent data come in ranges of up to 8 MiB, three at a time. If the object
+    /// is replaced meanwhile, reads fail instead of mixing both, if the store has entity tags.
     ///
     /// # Errors
     /// As [`open`](Self::open).

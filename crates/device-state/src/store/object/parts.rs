@@ -1,4 +1,4 @@
-//! States that several processes save together into object storage.
+//! States that several processes save together in object storage.
 
 use std::{
     collections::VecDeque,
@@ -23,21 +23,21 @@ use crate::{
     Commit, Error, Part, PartStore, PendingPart, SaveId, format::role::Role, load::read_header,
 };
 
-/// Age from which on parts of other saves count as left by dead savers.
+/// Age at which parts of other saves count as leftovers of dead processes.
 const LEFTOVER_AGE: Duration = Duration::from_secs(60 * 60);
-/// Removals that are under way at a time.
+/// Maximum number of concurrent removals.
 const REMOVALS: usize = 16;
 
-/// The state at a location of an object store, its parts under `<name>.parts/` beside it.
+/// The state at a location of an object store, with its parts under `<name>.parts/` beside it.
 ///
 /// Parts are multipart uploads, completed when a process finishes; the index is put last, in one
-/// request. Where the store puts on a condition, a merge whose state was replaced since it listed
-/// its parts is refused, so that of two saves at a time none takes the other's parts away.
+/// request. If the store supports conditional puts, a merge is refused if the state was replaced
+/// since its parts were listed, so that two concurrent saves do not remove each other's parts.
 ///
-/// A store does not tell which savers are alive. Parts of saves that were not merged are removed by
-/// a later save once they are an hour old, or [of the age you set](Self::with_leftover_age); parts
-/// of the state that was replaced at once, so that readers of the old state get an error. An index
-/// that is copied to another name keeps the parts of the old one, and no save checks if there is
+/// A store does not know which processes are alive. Parts of saves that were not merged are removed
+/// by a later save once they are an hour old, or [of the age you set](Self::with_leftover_age);
+/// parts of a replaced state at once, so that readers of the old state get an error. An index that
+/// is copied to another name refers to the parts of the old one, and no save checks if there is
 /// such a copy: copy the parts along, under another prefix.
 ///
 /// ```
@@ -76,12 +76,12 @@ pub struct ObjectParts {
     seen: Arc<Mutex<Option<Seen>>>,
 }
 
-/// The index that is there.
+/// The index at the last read.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// `None` if there is none.
+    /// `None` if there is no index.
     version: Option<UpdateVersion>,
-    /// The save whose parts it names.
+    /// The save whose parts the index names.
     save: Option<SaveId>,
 }
 
@@ -104,7 +104,7 @@ impl ObjectParts {
         Self::driven(Arc::new(driver), store, location)
     }
 
-    /// Returns the state at `location` of `store`, of which `driver` carries the requests.
+    /// Creates the state at `location` of `store`, whose requests run on `driver`.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `location` is the root of the store.
@@ -131,15 +131,15 @@ impl ObjectParts {
         })
     }
 
-    /// Sets the minimum age from which later saves remove parts of saves that were not merged; zero
-    /// if two saves of the state are never under way at a time.
+    /// Sets the minimum age at which later saves remove parts of saves that were not merged; zero
+    /// if saves of the state never overlap.
     #[must_use]
     pub fn with_leftover_age(mut self, age: Duration) -> Self {
         self.leftover_age = age;
         self
     }
 
-    /// Returns the commit of an upload that is no state, with the place for messages.
+    /// Returns the commit of an upload that is no state; the place is for messages.
     pub fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
         Box::new(UploadCommit { upload, place })
     }
@@ -159,7 +159,7 @@ impl ObjectParts {
         Ok(parts.take(count).chain([last]).collect())
     }
 
-    /// Returns the parts that are there, as the store describes them.
+    /// Lists the existing parts, as the store describes them.
     fn list(&self) -> io::Result<Vec<(Part, ObjectMeta)>> {
         let prefix = self.prefix(&self.directory())?;
         let store = Arc::clone(&self.store);
@@ -173,14 +173,14 @@ impl ObjectParts {
         Object::open(Arc::clone(&self.driver), Arc::clone(&self.store), location)
     }
 
-    /// Looks at the index that is there, and remembers it.
+    /// Reads the current index, and remembers it.
     fn look(&self) -> Result<Seen, Error> {
         let seen = match self.open_object(self.location.clone()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::default(),
             Err(error) => return Err(Error::io("open", &self.place(), error)),
             Ok(object) => {
                 let size = object.size().unwrap_or_default();
-                // What is no state, or of a newer build, names no parts that this build knows.
+                // A file that is no state, or of a newer build, names no known parts.
                 let header = read_header(&object, &self.place(), size);
                 let save = match header.map(|(header, ..)| header.role) {
                     Ok(Role::Merged(merged)) if merged.directory == self.directory() => {
@@ -200,21 +200,21 @@ impl ObjectParts {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins an object beside or at the location.
+    /// Starts an object beside or at the location.
     fn upload(&self, location: Path, place: PathBuf) -> Result<(UploadSink, UploadCommit), Error> {
         let begun = Upload::begin(Arc::clone(&self.driver), Arc::clone(&self.store), location);
         let (sink, upload) = begun.map_err(|error| Error::io("create", &place, error))?;
         Ok((sink, UploadCommit { upload, place }))
     }
 
-    /// Begins a state of one object that takes the place of what is there.
+    /// Starts a state of one object that replaces the existing one.
     pub(crate) fn put_whole(&self) -> Result<PendingPart, Error> {
         let (sink, commit) = self.upload(self.location.clone(), self.place.clone())?;
         let commit = WholeObject { commit, parts: self.clone() };
         Ok(PendingPart { sink: Box::new(sink), commit: Box::new(commit) })
     }
 
-    /// Removes the state, and then its parts: so that no state with missing parts can be opened.
+    /// Removes the state before its parts, so that no state with missing parts can be opened.
     pub fn remove_state(&self) -> Result<(), Error> {
         let failed = |error| Error::io("remove", &self.place, error);
         let there = self.look()?.version.is_some();
@@ -222,14 +222,14 @@ impl ObjectParts {
             let (store, location) = (Arc::clone(&self.store), self.location.clone());
             self.driver.run(async move { store.delete(&location).await }).map_err(failed)?;
         }
-        // Parts of one that was removed half way go as well.
+        // Also removes the parts of a partially removed state.
         self.clean(&[]);
         if there { Ok(()) } else { Err(failed(io::ErrorKind::NotFound.into())) }
     }
 
     /// Removes the parts of a save that failed; see [`discard`](crate::discard).
     pub fn discard(&self, save: SaveId) {
-        // What cannot be looked at may need the parts.
+        // If the state cannot be read, it may need the parts.
         let Ok(now) = self.look() else { return };
         let Ok(parts) = self.list() else { return };
         if now.save != Some(save) {
@@ -238,7 +238,7 @@ impl ObjectParts {
         }
     }
 
-    /// Removes objects, several at a time; what cannot be removed stays.
+    /// Removes objects, several at a time; objects that cannot be removed stay.
     fn remove(&self, locations: impl Iterator<Item = Path>) {
         let mut under_way = VecDeque::new();
         for location in locations {
@@ -259,7 +259,7 @@ fn place_of(store: &dyn ObjectStore, location: &Path) -> PathBuf {
     PathBuf::from(format!("{store}/{location}"))
 }
 
-/// A state of one object that takes the place of a state, also of one of several parts.
+/// A state of one object that replaces a state, including one of several parts.
 struct WholeObject {
     commit: UploadCommit,
     parts: ObjectParts,
@@ -267,7 +267,7 @@ struct WholeObject {
 
 impl Commit for WholeObject {
     fn commit(self: Box<Self>, durability: Durability) -> Result<Duration, Error> {
-        // Its parts become superfluous; that they cannot be found is no concern of the save.
+        // Failing to find its superfluous parts does not affect the save.
         let _ = self.parts.look();
         let time = Box::new(self.commit).commit(durability)?;
         self.parts.clean(&[]);
@@ -293,7 +293,7 @@ impl PartStore for ObjectParts {
     }
 
     fn list_parts(&self) -> Result<Vec<Part>, Error> {
-        // Before the parts: what replaces it after this may take parts of the list away.
+        // Read the index before the parts: a later replacement may remove listed parts.
         self.look()?;
         let found = self.list().map_err(|error| {
             Error::io("list", &self.place().with_file_name(self.directory()), error)
@@ -331,7 +331,7 @@ impl PartStore for ObjectParts {
             let (store, location) = (Arc::clone(&self.store), self.location.clone());
             let (bytes, options) = (bytes.clone(), PutOptions::from(mode));
             self.driver.run(async move {
-                // Which error it is decides what comes next.
+                // The kind of the error decides how to continue.
                 Ok(store.put_opts(&location, bytes, options).await)
             })
         };
@@ -343,8 +343,7 @@ impl PartStore for ObjectParts {
         match outcome {
             Ok(_) => Ok(begin.elapsed()),
             Err(StoreError::Precondition { .. } | StoreError::AlreadyExists { .. }) => {
-                // Another process that merges the same save, or our own request that was sent
-                // again.
+                // Another process merged the same save, or our own request was repeated.
                 let ours = self.open_object(self.location.clone()).ok().and_then(|object| {
                     let mut there = vec![0; expected.len()];
                     let same_size = object.size().ok()? == expected.len() as u64;
@@ -363,13 +362,13 @@ impl PartStore for ObjectParts {
     }
 
     fn clean(&self, keep: &[SaveId]) {
-        // What was there before, if a merge looked, and what is there now.
+        // The previous save, if a merge read it, and the current one.
         let before = self.seen().and_then(|seen| seen.save);
         let Ok(now) = self.look() else { return };
         let Ok(parts) = self.list() else { return };
         let old = |meta: &ObjectMeta| {
             let age = SystemTime::now().duration_since(SystemTime::from(meta.last_modified));
-            // A clock that is ahead of the store's, or behind it.
+            // The clocks of this machine and the store may differ.
             age.unwrap_or_default() >= self.leftover_age
         };
         let left = parts.into_iter().filter(|(part, meta)| {
