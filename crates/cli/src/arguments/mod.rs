@@ -1,6 +1,6 @@
-//! The arguments of the command line; every word here is public API (docs/cli.md).
+//! Arguments of the command line; their texts are public API (docs/cli.md).
 //!
-//! This module only describes arguments. It must never open a file or a device.
+//! This module only describes arguments. It opens no files or devices.
 
 mod abi;
 mod check;

@@ -1,8 +1,8 @@
-//! Frames on the pipes of the process: a text or a program, its length before it.
+//! Frames on the pipes of the process: a text or a program, preceded by its length.
 
 use std::io::{self, Read, Write};
 
-/// Writes the version to write for, and the program.
+/// Writes a request: the target version and the program.
 pub(super) fn write_request(pipe: &mut impl Write, target: &str, program: &[u8]) -> io::Result<()> {
     for part in [target.as_bytes(), program] {
         pipe.write_all(&(part.len() as u64).to_le_bytes())?;
@@ -11,10 +11,10 @@ pub(super) fn write_request(pipe: &mut impl Write, target: &str, program: &[u8])
     pipe.flush()
 }
 
-/// Reads an answer: the program, or the words of an error.
+/// Reads an answer: the program, or an error message.
 ///
 /// # Errors
-/// If the process ends, or announces more than `most` bytes or what is no answer.
+/// If the process ends, or sends an invalid answer or one of more than `most` bytes.
 pub(super) fn read_answer(pipe: &mut impl Read, most: u64) -> io::Result<Result<Vec<u8>, String>> {
     let mut kind = [0];
     pipe.read_exact(&mut kind)?;
@@ -40,7 +40,7 @@ pub(super) fn read_answer(pipe: &mut impl Read, most: u64) -> io::Result<Result<
     }
 }
 
-/// Errors of MLIR print whole modules.
+/// Maximum length of an error message: errors of MLIR print whole modules.
 const LONGEST_WORDS: usize = 600;
 
 #[cfg(test)]

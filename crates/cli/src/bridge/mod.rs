@@ -1,8 +1,7 @@
-//! A bridge for programs: a Python with jaxlib, kept warm, that writes StableHLO for older
-//! plug-ins.
+//! A bridge for programs: a running Python with jaxlib that converts StableHLO for older plug-ins.
 //!
-//! The process gets untrusted bytes. It is one of its own, gets a bounded time for each program,
-//! and is ended when it takes longer or gives a malformed answer; the next program starts another.
+//! The process gets untrusted bytes. It is separate, gets a limited time for each program, and is
+//! killed when it exceeds it or sends an invalid answer; the next program starts another.
 
 mod frames;
 mod process;

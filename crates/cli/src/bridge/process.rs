@@ -1,4 +1,4 @@
-//! The process, and what happens when it does not answer.
+//! The Python process, with its time limits and restarts.
 
 use std::{
     ffi::OsString,
@@ -24,13 +24,12 @@ const SCRIPT: &str = include_str!("bridge.py");
 struct TimeLimits {
     start: Duration,
     program: Duration,
-    /// After a start that failed the next one is not tried at once.
+    /// Pause after a failed start, before the next attempt.
     pause: Duration,
 }
 
 impl TimeLimits {
-    /// An import of jaxlib takes seconds where nothing of it is in memory yet; the largest programs
-    /// take less than one.
+    /// The first import of jaxlib takes seconds; the largest programs take less than one.
     const USUAL: Self = Self {
         start: Duration::from_secs(60),
         program: Duration::from_secs(30),
@@ -38,13 +37,13 @@ impl TimeLimits {
     };
 }
 
-/// Limit on the length of an answer: `GROWTH` times the program, and `ROOM` bytes.
+/// Limit on the length of an answer: `GROWTH` times the program plus `ROOM` bytes.
 const ROOM: u64 = 1 << 20;
 const GROWTH: u64 = 16;
 
-/// A Python with jaxlib that writes programs.
+/// A Python with jaxlib that converts programs.
 ///
-/// There is one process, which is started when it is first needed. Callers wait while it works.
+/// There is one process, which is started when first needed. Callers wait while it is busy.
 #[derive(Debug)]
 pub(crate) struct PythonBridge {
     interpreter: OsString,
@@ -57,22 +56,22 @@ enum State {
     #[default]
     Off,
     Running(Worker),
-    /// It did not start: its words, and when.
+    /// The start failed: the message, and the time.
     Failed(String, Instant),
 }
 
 impl PythonBridge {
-    /// With this interpreter; nothing is started yet.
+    /// Creates a bridge for this interpreter, without starting it.
     pub(crate) fn new(interpreter: impl Into<OsString>) -> Self {
         let limits = TimeLimits::USUAL;
         Self { interpreter: interpreter.into(), limits, state: Mutex::default() }
     }
 
-    /// Starts the process, so that a mistake in its name is told at once: the newest StableHLO that
-    /// it reads.
+    /// Starts the process, so that an invalid name is reported at once; returns the newest
+    /// StableHLO that it reads.
     ///
     /// # Errors
-    /// The words of the system, or of Python.
+    /// The error message of the system or of Python.
     pub(crate) fn start(&self) -> Result<StableHloVersion, String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self.worker(&mut state)?.newest)
@@ -115,7 +114,7 @@ impl ProgramBridge for PythonBridge {
             )),
             Ok(Err(words)) => Err(format!("the bridge answers: {words}")),
             Err(words) => {
-                // Ended as it is dropped; the next program starts another.
+                // The drop kills the process; the next program starts another.
                 *state = State::Off;
                 tracing::warn!("the bridge for programs was ended: {words}");
                 Err(format!("the bridge was ended: {words}"))
@@ -124,12 +123,12 @@ impl ProgramBridge for PythonBridge {
     }
 }
 
-/// Message about a process that ended by itself.
+/// Message for a process that ended by itself.
 const ENDED: &str = "it ended without an answer";
 
 type Answer = io::Result<Result<Vec<u8>, String>>;
 
-/// A running process; it ends with this value.
+/// A running process, which is killed on drop.
 #[derive(Debug)]
 struct Worker {
     child: Child,
@@ -145,7 +144,7 @@ impl Worker {
         let mut command = Command::new(interpreter);
         command.args(["-u", "-c", SCRIPT]).env("JAX_PLATFORMS", "cpu");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // A signal to the terminal's group asks the server to stop, which may still need it.
+        // Ctrl-C in the terminal stops the server, which may still need the process.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
@@ -175,7 +174,7 @@ impl Worker {
         target: StableHloVersion,
         program: &[u8],
     ) -> Result<Result<Vec<u8>, String>, String> {
-        // A thread that is gone has left its reason among the answers.
+        // A thread that has ended left its error among the answers.
         let _ = self.requests.send((target.to_string(), program.to_vec()));
         self.answer(self.limits.program)
     }
@@ -195,7 +194,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! `serdes abi diff`: which number of the version must move between two layouts.
+//! `serdes abi diff`: the part of the version that must change between two layouts.
 
 use serde_json::{Value, json};
 use serdes_stream_executor::abi_diff::{
@@ -12,7 +12,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
-/// Compares.
+/// Runs the command.
 pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     let AbiCommand::Diff { old, new, allow, require_moved } = command;
     let read = |argument: &str| LayoutDocument::read(argument).map_err(Failure::of);
@@ -56,7 +56,7 @@ pub(crate) fn run(command: &AbiCommand, terminal: &mut Terminal) -> Result<ExitS
     Ok(if exceeded || wrong_step { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Returns the description of a change, for people.
+/// Returns the description of a change for the text output.
 fn label(change: &Change) -> &'static str {
     match change.deprecation {
         Some(Deprecation::Announced) => "will be deprecated",

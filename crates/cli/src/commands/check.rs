@@ -29,7 +29,7 @@ use crate::{
     terminal::{FAINT, NAME, Terminal, shown, shown_path},
 };
 
-/// Checks every path that the command line names, or else `serdes.toml`.
+/// Checks the paths of the command line, or else those of `serdes.toml`.
 pub(crate) fn run_configured(
     arguments: &CheckArguments,
     terminal: &mut Terminal,
@@ -50,7 +50,7 @@ pub(crate) fn run_configured(
     }
 }
 
-/// Checks every path; the worst verdict decides the status.
+/// Checks every path; the worst verdict determines the status.
 fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     run_for(arguments, Loaders::All, terminal)
 }
@@ -58,9 +58,9 @@ fn run(arguments: &CheckArguments, terminal: &mut Terminal) -> Result<ExitStatus
 /// The frameworks that load artifacts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Loaders {
-    /// Every one: the newest release of those that are not asked about.
+    /// All frameworks: the newest release of those without an option.
     All,
-    /// Only frameworks that have an option; what another one loads is not judged.
+    /// Only frameworks with an option; artifacts of others get no verdict.
     Named,
 }
 
@@ -88,8 +88,8 @@ pub(crate) fn run_for(
         };
     }
     streams::once(arguments.paths.iter().map(PathBuf::as_path))?;
-    // Standard input is read before anybody listens for Ctrl-C: a process that waits for its input
-    // is ended by it.
+    // Standard input is read before the Ctrl-C handler is installed, so that Ctrl-C still ends a
+    // process that waits for input.
     let mut artifacts = Vec::new();
     for path in &arguments.paths {
         artifacts.push(if path == Path::new("-") {
@@ -127,7 +127,7 @@ pub(crate) fn run_for(
     summary.finish(terminal)
 }
 
-/// Checks what is at a path. A directory that was walked ends with what became of the files in it.
+/// Checks the artifacts at a path. A walked directory ends with a summary of its files.
 fn show_walk(
     mut walk: Walk<'_>,
     path: &Path,
@@ -139,7 +139,7 @@ fn show_walk(
     while let Some(verdicts) = walk.next_artifact() {
         let verdicts = verdicts.map_err(Failure::of)?;
         let outcome = summary.show(&verdicts, terminal)?;
-        // That there is nothing at all is said of the directory, and not of a file in it.
+        // An empty directory is reported as such, not as a file in it.
         if let Some(outcome) = outcome.filter(|_| walk.found_any()) {
             here.add(outcome);
         }
@@ -208,7 +208,7 @@ impl Counts {
     }
 }
 
-/// Frameworks that are not there to load an artifact.
+/// Frameworks that are not installed and so load no artifact.
 #[derive(Clone, Copy, Debug, Default)]
 struct Missing {
     tensorflow: bool,
@@ -216,7 +216,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// The framework that would load artifacts of a kind, if it is not there.
+    /// Returns the framework that would load artifacts of a kind, if it is missing.
     fn loader_of(self, kind: Option<Kind>) -> Option<&'static str> {
         match kind? {
             Kind::JaxExport | Kind::StableHlo => self.jaxlib.then_some("jaxlib"),
@@ -236,7 +236,7 @@ impl Missing {
 struct Summary<'b> {
     status: ExitStatus,
     missing: Missing,
-    /// Number of artifacts of each kind with each verdict; of several releases the worst.
+    /// Number of artifacts by kind and verdict; the worst verdict of several releases counts.
     kinds: BTreeMap<(String, &'static str), u64>,
     counts: Counts,
     several: Several,
@@ -257,7 +257,7 @@ impl<'b> Summary<'b> {
         }
     }
 
-    /// Shows the verdicts on an artifact, and counts them; `None` where what loads it is not there.
+    /// Prints the verdicts on an artifact, and counts them; `None` if its framework is missing.
     fn show(
         &mut self,
         found: &Verdicts,
@@ -281,8 +281,7 @@ impl<'b> Summary<'b> {
         Ok(Some(counted.outcome))
     }
 
-    /// Writes the reports, and a table for people of how many artifacts got which verdict, where
-    /// they were shown one by one.
+    /// Writes the reports, and a table of the numbers of verdicts if they were printed one by one.
     fn finish(self, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
         if self.reports.is_streamed() && self.counts.checked() > 1 {
             self.print(terminal)?;

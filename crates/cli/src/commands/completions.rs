@@ -1,4 +1,4 @@
-//! `serdes completions`: what shells complete.
+//! `serdes completions`: completion scripts of shells.
 
 use clap::{Arg, Command, CommandFactory, builder::PossibleValuesParser};
 use serdes_check::{Consumer, Kind, Rule, report::Format};
@@ -25,8 +25,8 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Returns the command with the words that its values are made of, which the parser itself does not
-/// insist on: it says more about one that is wrong.
+/// Adds the possible values of options and arguments, which the parser does not check itself: the
+/// commands report invalid ones in more detail.
 fn with_words(mut command: Command) -> Command {
     let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     let behaviours: Vec<&str> = plugin_behaviours::demands().map(|(name, _)| name).collect();
@@ -77,14 +77,14 @@ fn with_words(mut command: Command) -> Command {
     command
 }
 
-/// Returns the frameworks that `plugin check --for` is asked about.
+/// Returns the frameworks for `plugin check --for`.
 fn frameworks() -> Vec<&'static str> {
     let names = Framework::names().chain(Framework::torch_xla_names());
     // Leaked once: a process prints one script.
     names.map(|name| &*name.leak()).chain(["all"]).collect()
 }
 
-/// Returns the releases of a framework, and the words for several of them.
+/// Returns the releases of a framework, and the names for several of them.
 fn releases<E>(
     all: Result<Vec<Consumer>, E>,
     name: impl Fn(&Consumer) -> Option<&str>,
@@ -95,8 +95,8 @@ fn releases<E>(
     names.chain(["all", "latest"]).collect()
 }
 
-/// Returns the command, where the option of a subcommand has these words, or its only argument: one
-/// that is changed comes behind the others. As it was, if there is none.
+/// Adds the values to an option of a subcommand, or to its only argument; a changed subcommand
+/// moves to the end. Returns the command unchanged if there is no such subcommand.
 fn completed(command: Command, path: &[&str], argument: &str, words: &[&'static str]) -> Command {
     let Some((first, rest)) = path.split_first() else {
         let has = command.get_arguments().any(|one| one.get_id() == argument);

@@ -1,4 +1,4 @@
-//! `serdes config`: the configuration that counts, and where each value comes from.
+//! `serdes config`: the effective configuration, and the source of each value.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The schema of `serdes.toml`.
 const SCHEMA: &str = include_str!("../../serdes.schema.json");
 
-/// Prints every value with its place.
+/// Prints every value with its source.
 pub(crate) fn run(
     arguments: &ConfigArguments,
     terminal: &mut Terminal,
@@ -81,7 +81,7 @@ mod tests {
                 assert_eq!(accepts(&text), kinds.contains(kind), "{text}");
             }
         }
-        // What is read and not described.
+        // Keys that are read but missing in the schema.
         let known = keys_of(check);
         for key in crate::configuration::keys().chain(["levels"]) {
             assert!(known.contains(key), "{key}");

@@ -1,4 +1,4 @@
-//! For whom `serdes check` judges: releases, numbers of one's own, operations besides.
+//! The consumers of `serdes check`: releases, custom numbers, additional operations.
 
 use std::{
     fs::{self, File},
@@ -15,16 +15,17 @@ use crate::{
     failure::Failure,
 };
 
-/// Who is asked about.
+/// The consumers for which artifacts are judged.
 #[derive(Debug)]
 pub(crate) struct Consumers {
-    /// At least one of TensorFlow, and those of jaxlib; of several releases the oldest first.
+    /// At least one TensorFlow consumer, and those of jaxlib; several releases are sorted, oldest
+    /// first.
     pub(crate) all: Vec<Consumer>,
-    /// Frameworks of which the user asked for several releases, even if these are but one.
+    /// Frameworks for which the user asked for several releases, even if only one matches.
     pub(crate) several: Several,
 }
 
-/// Frameworks of which several releases are asked about.
+/// Frameworks with several releases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Several {
     tensorflow: bool,
@@ -32,19 +33,19 @@ pub(crate) struct Several {
 }
 
 impl Several {
-    /// Returns true if several releases of some framework are asked about.
+    /// Returns true if a framework has several releases.
     pub(crate) const fn any(self) -> bool {
         self.tensorflow || self.jax
     }
 
-    /// Returns true if several releases are asked about for artifacts of this kind.
+    /// Returns true if there are several releases for artifacts of this kind.
     pub(crate) fn of(self, kind: Option<Kind>) -> bool {
         let is_of_jax = matches!(kind, Some(Kind::JaxExport | Kind::StableHlo));
         if is_of_jax { self.jax } else { self.tensorflow }
     }
 }
 
-/// Returns the consumers that the arguments name.
+/// Returns the consumers of the arguments.
 pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure> {
     let mut all = Vec::new();
     for text in &arguments.tensorflow {
@@ -78,8 +79,8 @@ pub(crate) fn consumers(arguments: &CheckArguments) -> Result<Consumers, Failure
     Ok(Consumers { all: consumers, several })
 }
 
-/// Checks the releases that `serdes.toml` names, as far as they count, so that one that is not known
-/// is told with its line.
+/// Checks the releases in `serdes.toml` that take effect, so that an unknown one is reported with
+/// its line.
 pub(crate) fn check_configured(effective: &Effective) -> Result<(), Failure> {
     let arguments = &effective.arguments;
     for setting in &effective.settings {
@@ -99,19 +100,19 @@ pub(crate) fn check_configured(effective: &Effective) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the releases of TensorFlow that a text names.
+/// Parses releases of TensorFlow.
 fn tensorflow(text: &str) -> Result<Vec<Consumer>, Failure> {
     let text = without_name(text, &["tensorflow", "tf"]);
     Consumer::releases(text)
         .map_err(|error| advice(text).into_iter().fold(Failure::of(error), Failure::with_hint))
 }
 
-/// Returns the releases of jaxlib that a text names.
+/// Parses releases of jaxlib.
 fn jaxlib(text: &str) -> Result<Vec<Consumer>, Failure> {
     Consumer::jax_releases(without_name(text, &["jaxlib", "jax"])).map_err(Failure::of)
 }
 
-/// Returns the release of `NAME-RELEASE` and `NAME==RELEASE`, as packages are written.
+/// Removes the package's name from `NAME-RELEASE` or `NAME==RELEASE`.
 fn without_name<'t>(text: &'t str, names: &[&str]) -> &'t str {
     let behind = |name: &&str| {
         let rest = text.strip_prefix(*name)?;
@@ -120,7 +121,7 @@ fn without_name<'t>(text: &'t str, names: &[&str]) -> &'t str {
     names.iter().find_map(behind).unwrap_or(text)
 }
 
-/// Returns the advice for a text that names no release of TensorFlow.
+/// Returns the advice for an unknown release of TensorFlow.
 fn advice(text: &str) -> Option<String> {
     let newest = Consumer::newest().release()?.to_owned();
     let above = text.strip_prefix(">=").or_else(|| text.strip_suffix(".."));
@@ -134,7 +135,7 @@ fn advice(text: &str) -> Option<String> {
     })
 }
 
-/// Returns the numbers of a release before its patch.
+/// Returns the major and minor number of a release.
 fn number(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))
@@ -151,20 +152,20 @@ fn jaxlibs(texts: &[String]) -> Result<Vec<Consumer>, Failure> {
     Ok(all)
 }
 
-/// Returns true if an option of releases names several.
+/// Returns true if an option names several releases.
 fn are_several(texts: &[String]) -> bool {
     let is_range = |text: &str| text.contains("..") || text.starts_with(">=");
     texts.len() > 1 || texts.iter().any(|text| text == "all" || is_range(text))
 }
 
-/// Returns the numbers of a release, so that 2.9 comes before 2.12.
+/// Returns the numbers of a release, so that 2.9 sorts before 2.12.
 fn order(consumer: &Consumer) -> Vec<u32> {
     let release = consumer.jaxlib().or(consumer.release());
     let numbers = release.unwrap_or_default().split('.');
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Returns the operations that the consumer has besides those of its release.
+/// Returns the operations that the consumer has in addition to its release.
 fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Failure> {
     let mut operations = Vec::new();
     for path in &arguments.ops {
@@ -186,7 +187,7 @@ fn operations(arguments: &CheckArguments) -> Result<Vec<OperationDefinition>, Fa
     Ok(operations)
 }
 
-/// Returns the file of the SavedModel that is there, if one is.
+/// Returns the SavedModel's file in a folder, if it exists.
 fn saved_model(path: &Path) -> Option<PathBuf> {
     const FILE: &str = "saved_model.pb";
     if path.is_dir() {
@@ -210,7 +211,7 @@ pub(crate) fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
         options = options.with_platform(platform.as_str());
     }
     if let Some(tags) = &arguments.tags {
-        // Nothing between the commas is no tag: `--tags ""` asks for the meta graph without any.
+        // An empty tag is no tag: `--tags ""` selects the meta graph without tags.
         options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());
     }
     if let Some(path) = &arguments.deprecated {

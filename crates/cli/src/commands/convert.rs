@@ -1,4 +1,4 @@
-//! `serdes convert`: tensors of files into another file, without a device.
+//! `serdes convert`: converts tensors of files to another file, without a device.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
-/// Converts.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &ConvertArguments,
     terminal: &mut Terminal,
@@ -97,7 +97,7 @@ fn target(
     target.map_err(failures::tensor_io)
 }
 
-/// Prints what was converted, with warnings for what was left out.
+/// Prints the conversion's results, with warnings for tensors that were left out.
 fn print_report(
     to: &Path,
     report: &ConvertReport,

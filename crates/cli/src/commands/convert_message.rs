@@ -1,4 +1,4 @@
-//! `serdes convert --to-serdes`: a message of IFRT for readers of another version.
+//! `serdes convert --to-serdes`: writes a message of IFRT for readers of another version.
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ fn bare(
     Ok((message.name().to_owned(), written.to_vec()))
 }
 
-/// Returns the same of a value that names its type.
+/// Like [`bare`], for a value that names its type.
 fn serialized(
     bytes: Vec<u8>,
     options: &DeserializeOptions,
@@ -85,7 +85,7 @@ fn serialized(
     let kind = check::bytes(bytes.clone()).kind();
     if kind != Kind::IfrtSerialized {
         let found = match kind {
-            // Bytes without a mark count as a graph, and this may be one of the messages.
+            // Bytes without a magic number count as a graph, but may be one of the messages.
             Kind::IfrtMessage | Kind::GraphDef => {
                 "nothing in these bytes says which message of IFRT they are".to_owned()
             }
@@ -108,7 +108,7 @@ fn unread(error: &DecodeError) -> Failure {
 }
 
 /// Returns the failure for a value that a version cannot express: status 1, since another version
-/// may.
+/// may be able to.
 fn inexpressible(error: &EncodeError) -> Failure {
     match error {
         EncodeError::UnsupportedAtVersion { .. } | EncodeError::NotSerializable { .. } => {

@@ -1,4 +1,4 @@
-//! Output of `serdes convert` where it is one message or program, and no tensors.
+//! Output of `serdes convert` for a single message or program instead of tensors.
 
 use std::{io::Write as _, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     terminal::{Terminal, shown_path},
 };
 
-/// Writes bytes to standard output, or into a file that appears whole or not at all.
+/// Writes bytes to standard output, or to a file that appears completely or not at all.
 pub(super) fn write(
     arguments: &ConvertArguments,
     storage: &Storage,

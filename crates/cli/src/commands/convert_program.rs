@@ -1,4 +1,4 @@
-//! `serdes convert --to-stablehlo`: a portable artifact of StableHLO for older readers.
+//! `serdes convert --to-stablehlo`: writes a portable StableHLO artifact for older readers.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, json_of_path, shown_path},
 };
 
-/// The longest program in bytes that is read.
+/// Maximum size of a program in bytes.
 const LONGEST: u64 = 2 << 30;
 
 /// Writes the program at a path for readers of this version.
@@ -63,17 +63,18 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Custom calls that the compiler of every release takes for its own.
+/// Custom calls that the compilers of all releases implement.
 const OF_THE_COMPILER: [&str; 4] =
     ["Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement"];
 
-/// Prefixes of others.
+/// Prefixes of further such calls.
 const PREFIXES_OF_THE_COMPILER: [&str; 3] = ["chlo.", "mhlo.", "xla."];
 
-/// No more names of functions are listed.
+/// Maximum number of function names that are listed.
 const MOST_LISTED: usize = 8;
 
-/// Parts of a program that a reader may take and not run: no version says who has them.
+/// Returns warnings for parts of a program that a reader may accept but not run: support does not
+/// depend on the version.
 fn warnings(program: &Program<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_of_the_compiler = |target: &str| {
@@ -102,7 +103,7 @@ fn warnings(program: &Program<'_>) -> Vec<String> {
     warnings
 }
 
-/// Three numbers, or two and a patch of 0.
+/// Parses three numbers, or two with a patch of 0.
 fn version(text: &str) -> Result<StableHloVersion, Failure> {
     let whole = if text.split('.').count() == 2 { format!("{text}.0") } else { text.to_owned() };
     whole.parse().map_err(|_| {
@@ -112,7 +113,7 @@ fn version(text: &str) -> Result<StableHloVersion, Failure> {
     })
 }
 
-/// Returns the failure for a program that is not written, with status 1 where the target version
+/// Returns the failure for a program that cannot be written, with status 1 if the target version
 /// cannot express it.
 fn refusal(bytes: &[u8], error: &StableHloError) -> Failure {
     match error {

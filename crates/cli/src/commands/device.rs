@@ -1,4 +1,4 @@
-//! The device that a command works with, of a plug-in of either interface.
+//! The device of a command, from a plug-in of either interface.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     arguments::DeviceArguments, failure::Failure, plugin_argument::PluginArgument, terminal::count,
 };
 
-/// A device of a plug-in that is open.
+/// An open device of a plug-in.
 pub(crate) enum OpenDevice {
     /// A device of a StreamExecutor plug-in.
     StreamExecutor(Plugin, Device),
@@ -28,7 +28,7 @@ impl OpenDevice {
     }
 }
 
-/// Opens the plug-in and the device that the arguments name.
+/// Opens the plug-in and the device of the arguments.
 pub(crate) fn open(arguments: &DeviceArguments) -> Result<OpenDevice, Failure> {
     let ordinal = usize::try_from(arguments.device)
         .map_err(|_| Failure::new("--device: an ordinal is 0 or more"))?;
@@ -68,7 +68,7 @@ pub(crate) fn open_client(
     created.map_err(plugin_opening::failure)?.map_err(failure)
 }
 
-/// Returns the default memory of the device of that ordinal among those that this process can use.
+/// Returns the default memory of the device with this ordinal among the addressable devices.
 fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure> {
     let devices = client.addressable_devices().map_err(failure)?;
     let Some(device) = devices.get(ordinal) else {
@@ -81,8 +81,7 @@ fn memory_space(client: &Client, ordinal: usize) -> Result<MemorySpace, Failure>
     MemorySpace::of(device).map_err(failure)
 }
 
-/// Returns an error of the host of PJRT plug-ins: a refused plug-in is an answer, everything else a
-/// failure.
+/// Converts an error of a PJRT plug-in: a refused plug-in is an answer, everything else a failure.
 pub(crate) fn failure(error: PjrtError) -> Failure {
     match error {
         PjrtError::NotAPlugin { .. }

@@ -1,4 +1,4 @@
-//! `serdes diff`: which tensors of two files differ, and by how much.
+//! `serdes diff`: the tensors that differ between two files, with their distances.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, count, shown},
 };
 
-/// Compares.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &DiffArguments,
     terminal: &mut Terminal,
@@ -57,7 +57,7 @@ pub(crate) fn run(
     })
 }
 
-/// Tolerance of `--rtol` and `--atol` together; `None`, if neither is given.
+/// Returns the tolerance of `--rtol` and `--atol`; `None` if neither is given.
 fn tolerance(arguments: &DiffArguments) -> Result<Option<Tolerance>, Failure> {
     let (relative, absolute) = (arguments.rtol, arguments.atol);
     if relative.or(absolute).is_none() {

@@ -1,4 +1,4 @@
-//! `serdes doctor`: whether the packages of an environment fit one another.
+//! `serdes doctor`: checks if the packages of an environment fit one another.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ use crate::{
     unfinished::Unfinished,
 };
 
-/// Judges environments, and the artifacts that they are to load.
+/// Diagnoses environments, and checks their artifacts.
 pub(crate) fn run(
     arguments: &DoctorArguments,
     terminal: &mut Terminal,
@@ -35,7 +35,7 @@ pub(crate) fn run(
     into_file(output, arguments, terminal)
 }
 
-/// Writes the report into a file, which appears when the report is whole.
+/// Writes the report to a file, which appears when the report is complete.
 fn into_file(
     output: &Path,
     arguments: &DoctorArguments,
@@ -65,7 +65,7 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<ExitSta
     for read in read {
         let environments = match read {
             Ok(environments) => environments,
-            // The others are judged all the same.
+            // The other inputs are still diagnosed.
             Err(error) => {
                 status = status.worst(terminal.fail(&Failure::of(error)));
                 continue;
@@ -90,7 +90,7 @@ fn judge(arguments: &DoctorArguments, terminal: &mut Terminal) -> Result<ExitSta
     Ok(status)
 }
 
-/// Returns the report that a form is; `None` for text and JSON, which are written as they come.
+/// Returns the format of a report; `None` for text and JSON, which are streamed.
 const fn report_of(format: DoctorFormat) -> Option<Format> {
     match format {
         DoctorFormat::Text | DoctorFormat::Json => None,
@@ -105,7 +105,7 @@ const fn report_of(format: DoctorFormat) -> Option<Format> {
 
 type Read = Result<Vec<Environment>, ReadError>;
 
-/// Returns the environments that are named, and the artifacts.
+/// Returns the environments and artifacts of the arguments.
 fn inputs(arguments: &DoctorArguments) -> Result<(Vec<Read>, Vec<PathBuf>), Failure> {
     let mut artifacts = arguments.artifacts.clone();
     let mut read = Vec::new();
@@ -124,7 +124,7 @@ fn inputs(arguments: &DoctorArguments) -> Result<(Vec<Read>, Vec<PathBuf>), Fail
     Ok((read, artifacts))
 }
 
-/// Returns the environment of the caller.
+/// Returns the environment of the calling shell.
 fn own() -> Result<PathBuf, Failure> {
     let named = ["VIRTUAL_ENV", "CONDA_PREFIX"];
     let active =
@@ -154,7 +154,7 @@ fn status_of(diagnosis: &Diagnosis) -> ExitStatus {
     }
 }
 
-/// Returns a line with the colour of the word that it begins with, and its rule in the background.
+/// Colours a line by its first word, and dims its rule.
 fn coloured(line: &str) -> String {
     let words = [("  ok ", GOOD), ("  problem ", BAD), ("  warning ", WARN), ("  unknown ", WARN)];
     let Some((rest, style, word)) = words
@@ -170,7 +170,7 @@ fn coloured(line: &str) -> String {
     format!("  {style}{word}{style:#} {rest}")
 }
 
-/// Returns the verdicts of `check` on artifacts, for the TensorFlow and the jaxlib that were found.
+/// Returns the verdicts of `check` on artifacts, for the installed TensorFlow and jaxlib.
 fn judge_artifacts(
     environment: &Environment,
     artifacts: &[PathBuf],

@@ -1,19 +1,19 @@
-//! Diagnoses of environments as a report: an environment is an artifact, a problem a finding.
+//! Diagnoses of environments as a report: environments are artifacts, problems are findings.
 
 use serdes_check::report::{Artifact, Class, Finding, Level, Levels, Report, Rule, Tool};
 use serdes_doctor::Diagnosis;
 
 use crate::commands::environment_rules;
 
-/// The page of the rules; a rule is a heading in it.
+/// URL of the rules' page, in which each rule is a heading.
 const PAGE: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/doctor.md");
 
-/// Returns a report without environments.
+/// Creates a report without environments.
 pub(super) fn report() -> Report {
     let tool = Tool::new("serdes", env!("CARGO_PKG_VERSION")).at(env!("CARGO_PKG_REPOSITORY"));
     let mut rules: Vec<Rule> = Vec::new();
     for rule in environment_rules::all() {
-        // A warning may have the name of a problem, which explains it too.
+        // A warning with the same name as a problem has its explanation.
         if !rules.iter().any(|known| known.id == rule.id()) {
             rules.push(rule.for_reports().at(PAGE));
         }
@@ -21,7 +21,7 @@ pub(super) fn report() -> Report {
     Report::new(tool).with_rules(rules)
 }
 
-/// Returns an environment with its problems and warnings, and what could not be judged in it.
+/// Returns an environment with its problems, warnings and undecided parts.
 pub(super) fn artifact(diagnosis: &Diagnosis) -> Artifact {
     let problems = diagnosis.problems.iter().map(|problem| {
         let mut message = problem.message.clone();

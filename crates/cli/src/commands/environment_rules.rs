@@ -1,4 +1,4 @@
-//! The rules of `serdes doctor`, as `serdes explain` says them.
+//! The rules of `serdes doctor`, as explained by `serdes explain`.
 
 use serdes_check::report;
 use serdes_doctor::{Rule, Verdict, WarningRule};
@@ -17,8 +17,7 @@ pub(super) struct EnvironmentRule {
     remedy: &'static str,
 }
 
-/// Returns the rule of environments with this id; where a warning has the id of a problem, the
-/// problem.
+/// Returns the rule of environments with this id; if a warning and a problem share it, the problem.
 pub(super) fn named(id: &str) -> Option<EnvironmentRule> {
     all().find(|rule| rule.id == id)
 }
@@ -48,7 +47,7 @@ impl EnvironmentRule {
         self.id
     }
 
-    /// Returns the rule as reports have it.
+    /// Returns the rule in the form of reports.
     pub(super) fn for_reports(&self) -> report::Rule {
         let summary = self.meaning.split(['.', ':']).next().unwrap_or_default();
         let rule = report::Rule::new(self.id, format!("{summary}."))

@@ -1,4 +1,4 @@
-//! `serdes explain`: what a rule of a verdict means.
+//! `serdes explain`: explains the rules of verdicts.
 
 use serdes_check::{Rule, UnknownRule};
 
@@ -57,7 +57,7 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Returns an error for a name of nothing, with the behaviour that was probably meant where no rule
+/// Returns the error for an unknown name, with the behaviour that was probably meant if no rule
 /// was.
 fn unknown(error: UnknownRule) -> Failure {
     let of_environments: Vec<&str> = environment_rules::all().map(|rule| rule.id()).collect();

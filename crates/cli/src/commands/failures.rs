@@ -6,9 +6,9 @@ use serdes_tensors as tensor_io;
 
 use crate::{commands::plugin_opening, failure::Failure, startup::INPUT};
 
-/// Returns an error of the container: too new is an answer, everything else a failure.
+/// Converts an error of the container: a too new state is an answer, everything else a failure.
 pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
-    // Standard input has no name to look for.
+    // Standard input has no path to show.
     let error = error.without_path(Path::new(INPUT));
     match &error {
         serdes_device_state::Error::TooNew { .. }
@@ -24,7 +24,7 @@ pub(crate) fn device_state(error: serdes_device_state::Error) -> Failure {
     }
 }
 
-/// Returns an error of a source or a target of tensors.
+/// Converts an error of a source or a target of tensors.
 pub(crate) fn tensor_io(error: tensor_io::Error) -> Failure {
     match error {
         tensor_io::Error::DeviceState(error) => device_state(*error),

@@ -1,4 +1,4 @@
-//! The places that forms of results go to: `--format FORMAT`, `--format FORMAT=FILE`, `--output`.
+//! Destinations of output formats: `--format FORMAT`, `--format FORMAT=FILE`, `--output`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use crate::{
     terminal::{shown, shown_path},
 };
 
-/// Forms by name, each with its place.
+/// Output formats, each with its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormPlaces {
-    /// The form on standard output; `None` where it goes into a file.
+    /// The format on standard output; `None` if it goes to a file.
     pub(crate) standard: Option<&'static str>,
-    /// The forms that go into files.
+    /// The formats that go to files.
     pub(crate) files: Vec<(&'static str, PathBuf)>,
 }
 
 impl FormPlaces {
-    /// Returns the places that the values of `--format` and `--output` name, of these forms;
+    /// Returns the destinations in the values of `--format` and `--output`, for these formats;
     /// without any it is `text`, or `json` with `--json`.
     ///
     /// # Errors
-    /// If a form is not known, or two of them go to one place.
+    /// If a format is unknown, or two of them have one destination.
     pub(crate) fn of(
         formats: &[String],
         output: Option<&Path>,
@@ -69,7 +69,7 @@ impl FormPlaces {
     }
 }
 
-/// Returns the form of this name.
+/// Returns the format of this name.
 fn form(name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
     if let Some(form) = known.iter().find(|form| **form == name) {
         return Ok(form);
@@ -84,7 +84,7 @@ fn form(name: &str, known: &[&'static str]) -> Result<&'static str, Failure> {
     })
 }
 
-/// Returns a file that two forms go to.
+/// Returns a file that is the destination of two formats.
 fn twice<'f>(files: &'f [(&'static str, PathBuf)]) -> Option<&'f Path> {
     let is_again = |(number, (_, file)): &(usize, &(&str, PathBuf))| {
         files.iter().skip(number + 1).any(|(_, other)| other == file)

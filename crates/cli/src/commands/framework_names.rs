@@ -1,4 +1,4 @@
-//! The frameworks that `plugin check --for` is asked about, by their names.
+//! Names of the frameworks for `plugin check --for`.
 
 use std::str::FromStr as _;
 
@@ -8,10 +8,10 @@ use serdes_pjrt::Framework;
 use super::nearest::nearest;
 use crate::failure::Failure;
 
-/// The name of all frameworks that are known.
+/// Name for all known frameworks.
 pub(super) const ALL: &str = "all";
 
-/// Prefixes of names of releases, each with the one that the table has.
+/// Prefixes of names of releases, each with the table's prefix.
 const PREFIXES: [(&str, &str); 8] = [
     ("jaxlib==", "jaxlib-"),
     ("jax==", "jaxlib-"),
@@ -23,9 +23,9 @@ const PREFIXES: [(&str, &str); 8] = [
     ("torch-xla-", "torch_xla-"),
 ];
 
-/// Returns the frameworks of these names; `all` are the releases of jaxlib, `jaxlib-0.8..` those
-/// from a release on, and `jax==0.9.1` is the jaxlib of that number. Those of torch_xla are named
-/// alike.
+/// Returns the frameworks of these names: `all` stands for the releases of jaxlib, `jaxlib-0.8..`
+/// for those since a release, and `jax==0.9.1` for the jaxlib of that number. Names of torch_xla
+/// have the same forms.
 pub(super) fn frameworks(names: &[String]) -> Result<Vec<Framework>, Failure> {
     let mut found = Vec::new();
     for name in names {
@@ -58,16 +58,15 @@ fn number_of(name: &str, family: &str) -> Option<Version> {
     Version::from_str(name.strip_prefix(family)?).ok()
 }
 
-/// Returns the release of a number, however it is written: 2.9 is 2.9.0.
+/// Returns the release of a number in any form: 2.9 is 2.9.0.
 fn release(family: &str, number: &str) -> Option<Framework> {
     let number = Version::from_str(number).ok()?;
     let name = known().find(|name| number_of(name, family).as_ref() == Some(&number))?;
     Framework::named(&name)
 }
 
-/// Returns the releases from one to another, both included; an end that is left out is open, and
-/// `0.9` as the last one includes 0.9.2. `None` where a number is none, or no release is between
-/// them.
+/// Returns the releases between two, inclusive; an omitted end is open, and `0.9` as the last one
+/// includes 0.9.2. `None` if a number is invalid, or there is no release between them.
 fn range(family: &str, from: &str, to: &str) -> Option<Vec<Framework>> {
     let bound = |text: &str| match text {
         "" => Ok(None),
@@ -89,7 +88,7 @@ fn range(family: &str, from: &str, to: &str) -> Option<Vec<Framework>> {
 
 fn unknown(name: &str) -> Failure {
     let known: Vec<String> = known().collect();
-    // Of several that are as near, the newest.
+    // Of several equally near names, prefer the newest.
     let meant = nearest(name, known.iter().rev().map(String::as_str));
     let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
     let ends = |family: &str| {

@@ -1,4 +1,4 @@
-//! `serdes inspect`: what is in an artifact.
+//! `serdes inspect`: prints the contents of an artifact.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     terminal::{FAINT, NAME, Terminal, bytes, count, json_of, shown},
 };
 
-/// Looks into the artifact at the path, or into each one below a directory.
+/// Inspects the artifact at the path, or each one below a directory.
 pub(crate) fn run(
     arguments: &InspectArguments,
     terminal: &mut Terminal,
@@ -70,7 +70,7 @@ fn inspect(artifact: &Artifact) -> Result<Inspection, Failure> {
     artifact.inspect().map_err(|reason| remedies::failure(&reason))
 }
 
-/// Prints what the library found.
+/// Prints an inspection.
 fn print(
     inspection: &Inspection,
     arguments: &InspectArguments,
@@ -135,7 +135,7 @@ fn show(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure>
     Ok(())
 }
 
-/// Prints what is told in one line each.
+/// Prints facts that take one line each.
 fn facts(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
     let facts =
         [("producer's date", &inspection.date), ("producer's release", &inspection.release)];
@@ -184,8 +184,8 @@ fn show_list(list: &CheckpointList, terminal: &mut Terminal) -> Result<(), Failu
     }
 }
 
-/// Returns a time in seconds since 1970 as a day and a time of it, behind a space; the number
-/// itself, if it is none that a calendar has.
+/// Formats a time in seconds since 1970 as a date and time, preceded by a space; the number itself
+/// if it has no date.
 fn day(seconds: &str) -> String {
     let whole = seconds.parse::<f64>().ok().filter(|number| number.is_finite());
     let time = whole.and_then(|number| DateTime::from_timestamp(number as i64, 0));
@@ -212,7 +212,7 @@ fn nested(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failur
     Ok(())
 }
 
-/// Prints how often each operation is there, if there are any.
+/// Prints the number of nodes per operation, if there are any.
 fn operations(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Failure> {
     if inspection.operations.is_empty() {
         return Ok(());
@@ -227,12 +227,11 @@ fn operations(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), Fa
     Ok(())
 }
 
-/// Folders of names that are shown in each other; what lies deeper is one name. A hostile name has
-/// as many parts as letters.
+/// Maximum depth of nested folders; deeper names are shown as one. A hostile name may have as many
+/// parts as characters.
 const DEEPEST: usize = 32;
 
-/// Prints tensors as a tree by the parts of their names, each folder with the size of what is in
-/// it.
+/// Prints tensors as a tree by the parts of their names, with the size of each folder.
 fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failure> {
     let mut sorted: Vec<&TensorSummary> = tensors.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
@@ -246,7 +245,7 @@ fn tree(tensors: &[TensorSummary], terminal: &mut Terminal) -> Result<(), Failur
         for part in parts.iter().skip(common) {
             open.push(part);
             let prefix = format!("{}/", open.join("/"));
-            // Sorted names keep a folder together, but for names that sort between `a` and `a/`.
+            // Sorting keeps a folder together, except for names that sort between `a` and `a/`.
             let size = rest
                 .iter()
                 .take_while(|tensor| tensor.name.starts_with(&prefix))

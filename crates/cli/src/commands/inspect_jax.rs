@@ -1,4 +1,4 @@
-//! `serdes inspect` of what JAX writes, for people.
+//! `serdes inspect` of files written by JAX, as text.
 
 use serdes_check::{ExportSummary, JaxSummary, ValueSummary};
 
@@ -7,10 +7,10 @@ use crate::{
     terminal::{Terminal, bytes, shown},
 };
 
-/// Values and functions that are shown.
+/// Maximum number of values and functions that are shown.
 const LISTED: usize = 100;
 
-/// Shows what `jax.export` wrote, and the module.
+/// Prints the contents of a `jax.export` file, and its module.
 pub(super) fn show(found: &JaxSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Some(export) = &found.export {
         show_export(export, terminal)?;
@@ -86,7 +86,7 @@ fn show_export(export: &ExportSummary, terminal: &mut Terminal) -> Result<(), Fa
     terminal.fact("derivatives", export.derivatives)
 }
 
-/// `float32[4,b] on host, sharded …`.
+/// Formats a value: `float32[4,b] on host, sharded …`.
 fn text(value: &ValueSummary) -> String {
     let mut text = format!("{}[{}]", value.dtype, value.shape.join(","));
     if let Some(space) = &value.memory_space {

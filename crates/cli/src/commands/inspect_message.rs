@@ -1,5 +1,5 @@
-//! `serdes inspect --kind ArraySpec` and the like: a bare message of IFRT, which nothing but its
-//! reader's word tells the type of.
+//! `serdes inspect --kind`, such as `--kind ArraySpec`: a bare message of IFRT, which does not
+//! record its type.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::{
     terminal::{Terminal, shown_path},
 };
 
-/// The longest message in bytes that is read.
+/// Maximum size of a message in bytes.
 pub(super) const LONGEST: u64 = 1 << 30;
 
 /// Shows the message at a path.

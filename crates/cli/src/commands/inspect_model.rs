@@ -1,4 +1,4 @@
-//! `serdes inspect` of a SavedModel: its signatures, assets and fingerprint, for people.
+//! `serdes inspect` of a SavedModel: its signatures, assets and fingerprint, as text.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::{
     terminal::{FAINT, NAME, Terminal, count, shown},
 };
 
-/// Assets that are shown by name beside everything else.
+/// Maximum number of assets that are listed by name.
 const LISTED: usize = 10;
 
-/// Shows a line for each signature, and what lies beside the model.
+/// Prints a line for each signature, and the files beside the model.
 pub(super) fn show(model: &ModelSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     let has_many = model.meta_graphs.len() > 1;
     for meta_graph in &model.meta_graphs {
@@ -42,7 +42,7 @@ pub(super) fn show(model: &ModelSummary, terminal: &mut Terminal) -> Result<(), 
     Ok(())
 }
 
-/// Shows the content of the listing of `saved_model_cli show --all`.
+/// Prints the contents of `saved_model_cli show --all`.
 pub(super) fn show_signatures(
     inspection: &Inspection,
     model: &ModelSummary,
@@ -112,7 +112,7 @@ fn show_signature(
     terminal.line(format!("      method: {}", text(&signature.method_name)).trim_end())
 }
 
-/// Returns a text as it is shown; nothing for an empty one.
+/// Formats a text; empty for an empty one.
 fn text(text: &str) -> String {
     if text.is_empty() { String::new() } else { shown(text).to_string() }
 }
@@ -131,14 +131,14 @@ fn show_function(function: &FunctionInterface, terminal: &mut Terminal) -> Resul
     Ok(())
 }
 
-/// Returns a shape as TensorFlow's command writes it.
+/// Formats a shape like TensorFlow's command.
 fn tuple(tensor: &SignatureTensor) -> String {
     let Some(shape) = &tensor.shape else { return "unknown_rank".to_owned() };
     let sizes: Vec<String> = shape.iter().map(i64::to_string).collect();
     format!("({})", sizes.join(", "))
 }
 
-/// Tensors in a line: `x: F32[?,2]`.
+/// Formats tensors in a line: `x: F32[?,2]`.
 fn short(tensors: &BTreeMap<String, SignatureTensor>) -> String {
     let one = |(name, tensor): (&String, &SignatureTensor)| {
         let size = |size: &i64| if *size == -1 { "?".to_owned() } else { size.to_string() };

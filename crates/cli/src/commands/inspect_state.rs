@@ -1,5 +1,4 @@
-//! A device state in the words of `serdes inspect`: who wrote it, who reads it, and where its arrays
-//! lie.
+//! `serdes inspect` of a device state: its writer, its readers, and the placement of its arrays.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,7 +10,7 @@ use crate::{
     terminal::{Terminal, bytes, count, shown},
 };
 
-/// Prints what is known of a state besides its tensors.
+/// Prints the facts about a state besides its tensors.
 pub(super) fn show(
     inspection: &Inspection,
     state: &StateSummary,
@@ -58,7 +57,7 @@ fn show_builds(inspection: &Inspection, terminal: &mut Terminal) -> Result<(), F
     }
 }
 
-/// Returns the builds that have all of these versions, by their day where each number is known.
+/// Returns the builds that support all of these versions, by day if each number is known.
 fn readers(needs: &[(&Numbered, i32)]) -> String {
     let versions: Vec<String> =
         needs.iter().map(|(line, number)| format!("{} {number}", line.title)).collect();
@@ -70,7 +69,7 @@ fn readers(needs: &[(&Numbered, i32)]) -> String {
     }
 }
 
-/// A line of versions, for people.
+/// A line of versions, with its name in the text output.
 struct Numbered {
     title: &'static str,
     line: Option<&'static LineRecord>,
@@ -81,7 +80,7 @@ impl Numbered {
         Self { title, line: registry().line(L::NAME) }
     }
 
-    /// Returns the day on which a number came; `None` if this build does not know the number.
+    /// Returns the day on which a number was introduced; `None` if this build does not know it.
     fn day(&self, number: i32) -> Option<Date> {
         Some(self.line?.entry(number)?.introduced)
     }
@@ -95,14 +94,15 @@ impl Numbered {
     }
 }
 
-/// With what the keys begin that the Python package keeps for itself: objects of JSON with the names
-/// of all leaves of a tree.
+/// Prefix of the metadata keys of the Python package: JSON objects with the names of all leaves of
+/// a tree.
 const OF_THE_PACKAGE: &str = "serdes_ml.";
 
-/// With what the keys begin by which a server says whose an array is; the array's name follows.
+/// Prefix of the metadata keys with which a server records the owner of an array, followed by the
+/// array's name.
 const OF_A_SERVER: &str = "serdes.state.owner/";
 
-/// Prints whose the arrays of a server are, a line for the arrays of a session.
+/// Prints the owners of a server's arrays, one line per session.
 fn show_owners(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut sessions: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for (key, owner) in &state.metadata {
@@ -126,7 +126,7 @@ fn beginning(text: &str) -> Cow<'_, str> {
     text.chars().take(SHOWN).chain(['…']).collect::<String>().into()
 }
 
-/// Prints the devices of a state, and how its arrays lie on them.
+/// Prints the devices of a state, and the placement of its arrays.
 fn show_places(state: &StateSummary, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Some(part) = &state.part {
         terminal.fact("part", format_args!("{} of {} of {}", part.number, part.count, part.id))?;

@@ -1,15 +1,15 @@
-//! Report of `save` and `convert` on values that are not kept with the tensors: attributes, keys
-//! that are no texts, values that have no place in the target.
+//! Report of `save` and `convert` on lost values: attributes, keys that are no text, values that
+//! the target cannot hold.
 
 use serde_json::{Value, json};
 use serdes_tensors::Refused;
 
 use crate::terminal::Terminal;
 
-/// Lines before the rest is only counted; with `--json` all of it is listed.
+/// Maximum number of lines, after which the rest is only counted; `--json` lists all.
 const LISTED: usize = 20;
 
-/// Prints a warning for each value that was not kept, with the reason.
+/// Prints a warning for each lost value, with the reason.
 pub(crate) fn warn(left_out: &[Refused], terminal: &mut Terminal) {
     for Refused { name, reason, .. } in left_out.iter().take(LISTED) {
         terminal.warning(format_args!("{name:?}: {reason}"));
@@ -19,7 +19,7 @@ pub(crate) fn warn(left_out: &[Refused], terminal: &mut Terminal) {
     }
 }
 
-/// JSON object with the name of each value that was not kept, and the reason.
+/// Returns a JSON object of the lost values' names with the reasons.
 pub(crate) fn object(left_out: &[Refused]) -> Value {
     left_out.iter().map(|one| json!({ "name": one.name, "reason": one.reason })).collect()
 }

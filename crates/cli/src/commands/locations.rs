@@ -1,4 +1,4 @@
-//! Paths of arguments: files, and objects that addresses name.
+//! Paths of arguments: files, and addresses of objects.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use serdes_tensors::storage::Storage;
 
 use crate::{failure::Failure, terminal::shown_path};
 
-/// Returns the file system, object storage and the web, for one command. The waits for them end
-/// when the monitor is cancelled.
+/// Returns the storage for one command: file system, object storage and the web. Waits end when the
+/// monitor is cancelled.
 pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
     Storage::anywhere().with_monitor(monitor)
 }
 
-/// Returns an error if a file is to be used past the page cache and is at an address.
+/// Returns an error for direct I/O at an address.
 pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
     match Storage::anywhere().system_path(path) {
         Ok(Some(_)) => Ok(()),
@@ -23,14 +23,14 @@ pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Returns the path in the file system; `None` for an address of something else, and for an invalid
+/// Returns the path in the file system; `None` for other addresses and for invalid ones.
 /// one.
 pub(crate) fn in_file_system(path: &Path) -> Option<PathBuf> {
     Storage::anywhere().system_path(path).ok().flatten().map(std::borrow::Cow::into_owned)
 }
 
-/// Returns an error if a server that runs has its state where a file is to be written: its next
-/// save would replace the file.
+/// Returns an error if a running server has its state at the output's path: its next save would
+/// replace the file.
 pub(crate) fn refuse_served(path: &Path) -> Result<(), Failure> {
     let Some(holder) = in_file_system(path).as_deref().and_then(StateHolder::of) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `serdes man`: manual pages, made of the help.
+//! `serdes man`: manual pages, generated from the help.
 
 use std::{fs, path::Path};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitStatus, Failure> {
     let mut command = Cli::command();
-    // Fills in what subcommands take over: options of every command, the version.
+    // Propagates global options and the version to subcommands.
     command.build();
     let Some(directory) = directory else {
         terminal.raw(&page(command)?)?;
@@ -46,7 +46,7 @@ fn page(command: Command) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The commands that people use, by the names of their pages: `serdes-plugin-verify`.
+/// Collects the visible commands, by the names of their pages: `serdes-plugin-verify`.
 fn collect<'c>(command: &'c Command, before: &str, pages: &mut Vec<(String, &'c Command)>) {
     let name = format!("{before}{}", command.get_name());
     let shown = command.get_subcommands();

@@ -1,16 +1,16 @@
-//! Texts in Markdown that mean nothing but themselves.
+//! Escapes text for Markdown.
 
 use std::fmt::Write as _;
 
 use crate::terminal::shown;
 
-/// Returns a name as code, in a table as well.
+/// Formats a name as code, also inside a table.
 pub(super) fn code(text: &str) -> String {
-    // In the element of HTML, where no letter ends the code but those that are escaped.
+    // As an HTML element, whose end only escaped characters could form.
     format!("<code>{}</code>", plain(text))
 }
 
-/// Words on one line, with everything escaped that Markdown, HTML or a table could read.
+/// Joins text to one line, and escapes everything that Markdown, HTML or a table could interpret.
 pub(super) fn plain(text: &str) -> String {
     let mut found = String::with_capacity(text.len());
     for letter in shown(text).to_string().chars() {

@@ -1,4 +1,4 @@
-//! `serdes matrix`: the tables of releases by which the command judges, as a page.
+//! `serdes matrix`: the tables of releases that verdicts use, as a page.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -15,7 +15,7 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// A table: its name for programs and for people, and the columns likewise.
+/// A table: its names in JSON and in text, and those of its columns.
 struct Table {
     id: &'static str,
     title: &'static str,
@@ -42,7 +42,7 @@ pub(crate) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// The plug-ins of jax that come in releases of jaxlib's numbers.
+/// Plug-ins of jax that are released with jaxlib's numbers.
 const PLUGINS: [(&str, &str); 3] = [
     ("jax-cuda12-plugin", "CUDA 12"),
     ("jax-cuda13-plugin", "CUDA 13"),
@@ -92,8 +92,7 @@ fn jaxlib() -> Table {
     }
 }
 
-/// Returns the versions of the protocol and of IFRT SerDes that the client of a proxy in a release
-/// offers.
+/// Returns the versions of the protocol and of IFRT SerDes that a release's proxy client offers.
 fn proxy(release: &str) -> [String; 2] {
     let row = serdes_releases::jaxlib().releases.iter().find(|row| row.version == release);
     let Some(client) = row.and_then(|row| row.proxy.as_ref()) else { return Default::default() };
@@ -104,8 +103,8 @@ fn proxy(release: &str) -> [String; 2] {
     })
 }
 
-/// Returns the word for a plug-in of a release's number: a jaxlib from 0.5.3 on drops one of
-/// another.
+/// Returns the text for a plug-in of a release's number: jaxlib since 0.5.3 ignores one of another
+/// number.
 fn plugin(package: &str, release: &str) -> String {
     let Ok(version) = release.parse::<Version>() else { return String::new() };
     let is_known = Releases::known().versions(package).any(|known| *known == version);
@@ -147,7 +146,7 @@ fn tensorflow() -> Result<Table, Failure> {
     })
 }
 
-/// Returns one object a row, with the name of its table; what is not known is null.
+/// Prints one object per row, with the name of its table; unknown values are null.
 fn json(tables: &[Table], terminal: &mut Terminal) -> Result<(), Failure> {
     for table in tables {
         for row in &table.rows {
@@ -184,7 +183,7 @@ fn markdown(tables: &[Table]) -> String {
     let mut page = String::new();
     for table in tables {
         let titles: Vec<&str> = table.columns.iter().map(|(_, title)| *title).collect();
-        // Writing into a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(page, "## {}\n\n| {} |", table.title, titles.join(" | "));
         let _ = writeln!(page, "|{}", "---|".repeat(titles.len()));
         for row in &table.rows {
@@ -197,18 +196,18 @@ fn markdown(tables: &[Table]) -> String {
 
 fn cells<'c>(tag: &str, cells: impl Iterator<Item = &'c str>) -> String {
     cells.fold(String::new(), |mut row, cell| {
-        // Writing into a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(row, "<{tag}>{cell}</{tag}>");
         row
     })
 }
 
-/// Returns a page of its own; the cells are words of this build, and have nothing to escape.
+/// Formats a standalone page; the cells come from this build, and need no escaping.
 fn html(tables: &[Table]) -> String {
     let mut page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Releases</title></head><body>\n".to_owned();
     for table in tables {
         let head = cells("th", table.columns.iter().map(|(_, title)| *title));
-        // Writing into a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(page, "<h2>{}</h2>\n<table><tr>{head}</tr>", table.title);
         for row in &table.rows {
             let _ = writeln!(page, "<tr>{}</tr>", cells("td", row.iter().map(String::as_str)));

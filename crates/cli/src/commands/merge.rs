@@ -1,4 +1,4 @@
-//! `serdes merge`: the state of the parts that several processes saved.
+//! `serdes merge`: merges the parts that several processes saved into a state.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, bytes, count, shown_path},
 };
 
-/// Merges.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &MergeArguments,
     terminal: &mut Terminal,
@@ -25,7 +25,7 @@ pub(crate) fn run(
     locations::refuse_served(&arguments.name)?;
     let monitor = progress_monitor::monitor(terminal)?;
     let storage = locations::storage(&monitor);
-    // The parts say at which versions they were written, and the state is as they are.
+    // The state has the versions of its parts.
     let options = WriteOptions::new(Versions::current())
         .with_durability(save::durability(arguments.sync))
         .with_monitor(monitor);

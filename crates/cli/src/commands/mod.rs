@@ -1,5 +1,4 @@
-//! One file a command; each turns its arguments into calls of the library and prints what comes
-//! back.
+//! One file per command, which converts arguments to calls of the library and prints the results.
 
 mod abi;
 mod against;

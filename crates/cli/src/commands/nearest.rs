@@ -1,10 +1,10 @@
-//! The name that somebody probably meant.
+//! Suggests the name that was probably meant.
 
-/// Length in letters up to which names are compared: a longer one is no misspelling.
+/// Maximum length in characters of a compared name: a longer one is no misspelling.
 const LONGEST: usize = 80;
 
-/// Returns the one of these names that is nearest to what was found, if one is near: case,
-/// underscores and hyphens do not count, and a quarter of its letters may be wrong.
+/// Returns the name that is nearest to the given one, if one is near: case, underscores and hyphens
+/// do not count, and a quarter of its characters may differ.
 pub(crate) fn nearest<'n>(
     found: &str,
     names: impl IntoIterator<Item = &'n str>,

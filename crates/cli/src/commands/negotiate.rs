@@ -1,4 +1,4 @@
-//! `serdes negotiate`: which versions a proxy server and this build would speak.
+//! `serdes negotiate`: the versions that a proxy server and this build would use.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// Shakes hands and says what came of it.
+/// Performs a handshake and prints the result.
 pub(crate) fn run(
     arguments: &NegotiateArguments,
     terminal: &mut Terminal,
@@ -74,14 +74,14 @@ pub(crate) fn run(
     }
 }
 
-/// Returns true if the server refuses the token, or wants one.
+/// Returns true if the server refuses the token, or requires one.
 fn is_unauthenticated(error: &ProxyError) -> bool {
     matches!(error, ProxyError::Status(status) if status.code() == StatusCode::Unauthenticated)
 }
 
-/// Says what was agreed on, and what the server offers in a session, if it takes one: that it takes
-/// none for now changes nothing of the agreement. A server that wants another token takes none at
-/// all, which is a failure.
+/// Prints the agreement, and the server's offer in a session if it accepts one: if it accepts none
+/// for now, the agreement still holds. A server that requires another token accepts no sessions,
+/// which is a failure.
 fn agreed(
     agreement: Agreement,
     address: &str,
@@ -118,7 +118,7 @@ fn agreed(
     Ok(ExitStatus::Success)
 }
 
-/// Says whether the server takes new sessions.
+/// Prints if the server accepts new sessions.
 fn health(
     runtime: &tokio::runtime::Runtime,
     address: &str,
@@ -150,7 +150,7 @@ pub(super) fn read_tokens(path: &Path) -> Result<Vec<u8>, Failure> {
     small_file::read(path, "a list of tokens, a line each, at most 1048576 bytes", 1 << 20)
 }
 
-/// Returns the first token of a file with a token a line.
+/// Returns the first token of a file with one token per line.
 fn first_token(path: &Path) -> Result<String, Failure> {
     let bytes = read_tokens(path)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -161,7 +161,7 @@ fn first_token(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Returns an error of the proxy with the exit status that it means.
+/// Converts an error of the proxy to a failure with its exit status.
 pub(super) fn failure(error: &ProxyError) -> Failure {
     if error.is_refusal() { Failure::no(error) } else { Failure::new(error) }
 }

@@ -14,18 +14,18 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// Facts that a server gives in a session.
+/// The facts that a server reports in a session.
 pub(super) struct ServerOffer {
     platform: String,
     devices: Vec<(i32, String)>,
     memories: Vec<String>,
-    /// The newest StableHLO that its plug-in reads; `None` where it compiles nothing, or does not
-    /// say.
+    /// The newest StableHLO that its plug-in reads; `None` if it compiles nothing, or does not
+    /// report it.
     stablehlo: Option<StableHloVersion>,
 }
 
 impl ServerOffer {
-    /// Returns the offer of the server at the other end.
+    /// Returns the offer of the connected server.
     pub(super) fn of(client: &Client) -> Self {
         let devices = client.devices().iter();
         let mut memories: Vec<String> =
@@ -40,7 +40,7 @@ impl ServerOffer {
         }
     }
 
-    /// As fields of the object that `negotiate` prints.
+    /// Returns the offer as fields of the JSON object of `negotiate`.
     pub(super) fn fields(&self) -> Map<String, Value> {
         let devices: Vec<_> =
             self.devices.iter().map(|(id, kind)| json!({ "id": id, "kind": kind })).collect();
@@ -63,7 +63,7 @@ impl ServerOffer {
         fields
     }
 
-    /// For people.
+    /// Prints the offer as text.
     pub(super) fn print(&self, terminal: &mut Terminal) -> Result<(), Failure> {
         let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, kind) in &self.devices {

@@ -1,4 +1,4 @@
-//! `serdes ops`: what operations a release has, one of them, what differs between two releases.
+//! `serdes ops`: the operations of a release, one of them, or the differences of two releases.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN},
 };
 
-/// Lists, shows or compares.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &OpsArguments,
     terminal: &mut Terminal,
@@ -21,7 +21,7 @@ pub(crate) fn run(
     let registry = registry(&arguments.release)?;
     match arguments.other.as_deref() {
         None => list(&registry, terminal),
-        // No operation has a digit in front.
+        // Names of operations do not begin with a digit.
         Some(other) if other.starts_with(|first: char| first.is_ascii_digit()) => {
             compare(&registry, &self::registry(other)?, terminal)
         }
@@ -105,7 +105,7 @@ fn show(registry: &Registry, name: &str, terminal: &mut Terminal) -> Result<Exit
     Ok(ExitStatus::Success)
 }
 
-/// In which releases an attribute is, where these are not all that have the operation.
+/// Returns the releases with an attribute, if they differ from those with the operation.
 fn range_within(releases: Option<(&str, &str)>, operation: &Operation<'_>) -> String {
     let Some((first, last)) = releases else { return String::new() };
     match (operation.first_release() == Some(first), operation.last_release() == Some(last)) {
@@ -116,7 +116,7 @@ fn range_within(releases: Option<(&str, &str)>, operation: &Operation<'_>) -> St
     }
 }
 
-/// In which releases the operation is, and what changed on the way.
+/// Prints the releases with the operation, and its changes.
 fn history(operation: &Operation<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
     let (first, last) = (operation.first_release(), operation.last_release());
     let (oldest, newest) = (Registry::releases().next(), Registry::releases().last());

@@ -1,8 +1,7 @@
-//! `serdes plugin check` of a PJRT plug-in: what it says of itself, and which frameworks fit.
+//! `serdes plugin check` of a PJRT plug-in: its properties, and the frameworks that it fits.
 //!
-//! The plug-in is asked in a process of its own, which tells what it knows step by step; so what
-//! ends that process leaves the steps before. Where the file alone says that no framework that was
-//! asked about fits, nothing is loaded.
+//! A separate process loads the plug-in and reports each step, so that a crash leaves the results
+//! of earlier steps. If the file alone shows that no requested framework fits, nothing is loaded.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,12 +26,12 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, json_of, shown},
 };
 
-/// Answer about a plug-in, as it is printed, and sent from process to process.
+/// Result for a plug-in, which is printed and sent between processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Answer {
     path: String,
     api: String,
-    /// `None` where nothing was loaded.
+    /// `None` if the plug-in was not loaded.
     accepted: Option<bool>,
     pjrt_version: Option<String>,
     struct_size: Option<usize>,
@@ -53,7 +52,7 @@ struct Answer {
     fits: Option<Fits>,
 }
 
-/// One framework is an object, several are a list of them.
+/// An object for one framework, a list for several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Fits {
@@ -75,7 +74,7 @@ impl Fits {
 struct FrameworkFit {
     framework: String,
     pjrt_version: String,
-    /// `None` where the plug-in's version is not known.
+    /// `None` if the plug-in's version is unknown.
     fits: Option<bool>,
     rules: Vec<String>,
     reasons: Vec<String>,
@@ -86,7 +85,7 @@ struct FrameworkFit {
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
     Known(Box<Answer>),
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     Failed(String),
 }
 
@@ -140,8 +139,7 @@ pub(crate) fn run(
     Ok(status(&answer, asks_which))
 }
 
-/// Returns the worst of what is said. A question about all releases asks which of them fit: a no
-/// means that none does.
+/// Returns the worst status. If all releases are requested, it is a refusal only if none fits.
 fn status(answer: &Answer, asks_which: bool) -> ExitStatus {
     let fits = answer.fits.as_ref().map(Fits::all).unwrap_or_default();
     let accepted =
@@ -189,7 +187,7 @@ fn compare(installed: &InstalledPlugin, fit: &mut FrameworkFit) {
     ));
 }
 
-/// Returns the answer from the file alone.
+/// Returns the answer from the file without loading it.
 fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
     Answer {
         path: path.to_string_lossy().into_owned(),
@@ -202,8 +200,7 @@ fn of_file(path: &Path, inspection: &Inspection, warning: &str) -> Answer {
     }
 }
 
-/// Returns the answer of the plug-in, asked in this process or, unless that is wanted, in one of
-/// its own.
+/// Returns the plug-in's answer, loaded in a separate process, or in this one if requested.
 fn asked(
     path: &Path,
     options: Vec<(String, Value)>,
@@ -242,7 +239,7 @@ fn asked(
     }
 }
 
-/// Returns an answer of which nothing is known but that it is no.
+/// Returns an answer that only says that the plug-in is refused.
 fn refused(path: &Path) -> Answer {
     Answer {
         path: path.to_string_lossy().into_owned(),
@@ -252,7 +249,7 @@ fn refused(path: &Path) -> Answer {
     }
 }
 
-/// Examines the plug-in in this process, and sends what is known after each step.
+/// Examines the plug-in in this process, and sends the results after each step.
 fn ask(
     path: &Path,
     options: Vec<(String, Value)>,
@@ -285,7 +282,7 @@ fn ask(
 /// Prefix of the oldest minor whose sizes a plug-in accepts.
 const SINCE: &str = "since ";
 
-/// Returns the rule by which a plug-in judges sizes, as the answer names it.
+/// Returns the plug-in's size rule, in the form of the answer.
 fn size_rule(version: &PluginVersion) -> String {
     match version.size_rule() {
         SizeRule::AtLeast => "at_least".to_owned(),
@@ -329,7 +326,7 @@ fn of_value(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Returns the version facts from an answer that decide if a framework fits.
+/// Extracts the version facts that decide if a framework fits.
 fn version_of(answer: &Answer) -> Option<PluginVersion> {
     let minor = Minor::parse(answer.pjrt_version.as_deref()?)?;
     let rule = match answer.size_rule.as_deref().unwrap_or_default() {
@@ -353,7 +350,7 @@ fn version_of(answer: &Answer) -> Option<PluginVersion> {
     }
 }
 
-/// Prints an answer for people.
+/// Prints an answer as text.
 fn show(answer: &Answer, terminal: &mut Terminal) -> Result<(), Failure> {
     let verdict = match answer.accepted {
         Some(true) => format!("{GOOD}accepted{GOOD:#}"),
@@ -411,8 +408,8 @@ fn remarks(
     Ok(())
 }
 
-/// Frameworks one after the other with the same answer: everything that is to be said, or the first
-/// reason, which is what a user meets.
+/// Prints consecutive frameworks with the same answer: all reasons, or the first one, which is what
+/// a user meets.
 fn show_fit(group: &[FrameworkFit], in_full: bool, terminal: &mut Terminal) -> Result<(), Failure> {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return Ok(()) };
     let verdict = match first.fits {

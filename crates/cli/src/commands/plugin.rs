@@ -1,4 +1,4 @@
-//! `serdes plugin`: what a library says of itself, whether the host accepts it, and how it behaves.
+//! `serdes plugin`: inspects a library, checks that the host accepts it, and tests its behaviour.
 
 use std::{path::Path, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, harmless, shown},
 };
 
-/// Inspects, checks or verifies.
+/// Runs a command of `plugin`.
 pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
     match command {
         PluginCommand::Inspect { library, tensorflow } => {
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &PluginCommand, terminal: &mut Terminal) -> Result<Ex
     }
 }
 
-/// Checks a plug-in as its kind is checked.
+/// Checks a plug-in of either kind.
 fn check_kind(
     arguments: &CheckPluginArguments,
     terminal: &mut Terminal,
@@ -41,7 +41,7 @@ fn check_kind(
         }
         PluginArgument::StreamExecutor(name) if !frameworks.is_empty() => {
             if !is_embedded(&name) {
-                // Where there is no library at all, that is what is wrong.
+                // If the library is missing, report that.
                 elf::inspect(&name).map_err(Failure::of)?;
             }
             Err(Failure::new(format_args!(
@@ -93,7 +93,7 @@ fn check(arguments: &PluginArguments, terminal: &mut Terminal) -> Result<ExitSta
     }
 }
 
-/// Returns a report as an object.
+/// Returns a report as a JSON object.
 fn report_object(plugin: &str, report: &Report, accepted: bool, reasons: &[String]) -> Value {
     let sizes = report.struct_sizes.iter();
     let sizes: Map<String, Value> =
@@ -114,7 +114,7 @@ fn report_object(plugin: &str, report: &Report, accepted: bool, reasons: &[Strin
     })
 }
 
-/// Prints a report; `refusals` are reasons that came before any registration.
+/// Prints a report; `refusals` are reasons from before the registration.
 fn report(
     plugin: &str,
     report: &Report,

@@ -1,5 +1,4 @@
-//! The behaviours of both conformance suites: what each demands, where that is written, and how a
-//! plug-in is mended.
+//! The behaviours of both conformance suites: their demands, sources and remedies.
 
 use serde_json::json;
 use serdes_stream_executor::conformance::{self, Class, Guidance};
@@ -9,7 +8,7 @@ use crate::{
     terminal::{NAME, Terminal},
 };
 
-/// Returns the behaviours of both suites, and what each demands.
+/// Returns the behaviours of both suites, with their demands.
 pub(crate) fn demands() -> impl Iterator<Item = (&'static str, &'static str)> {
     conformance::demands().chain(serdes_pjrt::conformance::demands())
 }
@@ -19,7 +18,7 @@ pub(crate) fn guidance(behaviour: &str) -> Option<Guidance> {
     conformance::guidance(behaviour).or_else(|| serdes_pjrt::conformance::guidance(behaviour))
 }
 
-/// Prints a behaviour in a list of them.
+/// Prints a behaviour as an entry of a list.
 pub(super) fn list(behaviour: &str, demand: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let class = guidance(behaviour).map_or("required", |guidance| guidance.class.as_str());
     if terminal.json() {
@@ -29,7 +28,7 @@ pub(super) fn list(behaviour: &str, demand: &str, terminal: &mut Terminal) -> Re
     terminal.line(format_args!("{NAME}{behaviour:<31}{NAME:#} {class:<9} {demand}"))
 }
 
-/// Explains a behaviour: what it demands, where that is written, and how a plug-in is mended.
+/// Explains a behaviour: its demand, its source, and how to fix a plug-in.
 pub(crate) fn explain(
     (behaviour, demand): (&str, &str),
     terminal: &mut Terminal,
@@ -52,7 +51,7 @@ pub(crate) fn explain(
     terminal.line(format_args!("{NAME}Remedy{NAME:#}   {}", guidance.remedy))
 }
 
-/// Returns the results of a behaviour of a class that `plugin verify` counts as failures.
+/// Returns the results that `plugin verify` counts as failures for a behaviour of this class.
 fn result(class: Class) -> &'static str {
     match class {
         Class::Required => {

@@ -1,4 +1,4 @@
-//! The files of plug-ins, read for `serdes doctor`; nothing is loaded.
+//! Reads files of plug-ins for `serdes doctor`, without loading them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serdes_stream_executor::{TensorFlowRelease, elf};
 
 use crate::terminal::harmless;
 
-/// Reads the files of plug-ins.
+/// Reader of plug-in files.
 pub(crate) struct PluginFiles;
 
 impl Libraries for PluginFiles {

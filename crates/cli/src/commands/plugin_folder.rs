@@ -1,5 +1,5 @@
-//! `serdes plugin check FOLDER`: every plug-in of a folder beside the others, as a framework loads
-//! them.
+//! `serdes plugin check FOLDER`: registers every plug-in of a folder in one process, as a framework
+//! does.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, harmless, json_of_path, shown, shown_path},
 };
 
-/// Registers each library of the folder whose name ends in `.so`, and says which platforms and
-/// devices there are then. A library that is passed over is an answer of no, and so is a folder
-/// without plug-ins.
+/// Registers each library of the folder whose name ends in `.so`, and prints the resulting
+/// platforms and devices. A skipped library counts as a refusal, and so does a folder without
+/// plug-ins.
 pub(super) fn check(
     arguments: &PluginArguments,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! `serdes plugin inspect`: what the file of a library says, which is read and not loaded.
+//! `serdes plugin inspect`: reads the file of a library without loading it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, count, json_of_path, shown, shown_path},
 };
 
-/// Inspects a library, also as a plug-in of a release of TensorFlow if one is named.
+/// Inspects a library, and checks it as a plug-in of a TensorFlow release if one is named.
 pub(crate) fn run(
     library: &Path,
     tensorflow: Option<&str>,
@@ -91,7 +91,7 @@ fn fit_object(release: TensorFlowRelease, fit: &TensorFlowFit) -> Value {
     })
 }
 
-/// Says what a release of TensorFlow would make of the library.
+/// Prints how a TensorFlow release would treat the library.
 fn show_fit(
     release: TensorFlowRelease,
     fit: &TensorFlowFit,
@@ -124,7 +124,7 @@ fn show_fit(
     Ok(())
 }
 
-/// At most this many names of a list are printed for people; `--json` has them all.
+/// Maximum number of names of a list in the text output; `--json` has them all.
 const SHOWN: usize = 20;
 
 fn list(label: &str, names: &[&String], terminal: &mut Terminal) -> Result<(), Failure> {

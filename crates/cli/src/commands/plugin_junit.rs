@@ -1,4 +1,4 @@
-//! JUnit XML of `serdes plugin verify`: a suite a plug-in, a test case a behaviour.
+//! JUnit XML of `serdes plugin verify`: one suite per plug-in, one test case per behaviour.
 
 use std::io::{self, Write};
 
@@ -17,9 +17,9 @@ use crate::terminal::shown;
 /// Result of a test case.
 enum Case {
     Passed,
-    /// It counts for the status.
+    /// A failure that counts for the status.
     Failed,
-    /// It was not tried, is not there, or fails and does not count; in words.
+    /// A behaviour that was skipped, is missing, or whose failure does not count; with the reason.
     Skipped(&'static str),
 }
 
@@ -36,7 +36,7 @@ impl Case {
     }
 }
 
-/// Writes the suite.
+/// Writes the test suite.
 pub(super) fn write(plugin: &str, tally: &Tally, out: &mut Vec<u8>) -> io::Result<()> {
     let tried = tally.tried();
     let number =
@@ -98,7 +98,7 @@ fn case(tried: &Tried, xml: &mut Writer<&mut Vec<u8>>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a text without what XML has no way to say.
+/// Removes characters that XML cannot represent.
 fn text(words: &str) -> String {
     shown(words).to_string()
 }

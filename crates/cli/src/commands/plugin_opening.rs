@@ -1,5 +1,5 @@
-//! A plug-in that a command works with: in which process it is loaded, how it is opened and
-//! unloaded, and which exit status its errors mean. What is asked of it is for others to know.
+//! Opens the plug-in of a command: selects the process that loads it, opens and unloads it, and
+//! maps its errors to exit statuses. Does not depend on what is done with it.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use serdes_stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, with_ti
 
 use crate::{arguments::PluginArguments, failure::Failure, terminal::Terminal};
 
-/// Time limit for opening a plug-in where it is only a means, far beyond what a real device needs
-/// to initialise.
+/// Time limit for opening a plug-in for other work, far beyond the time that a real device takes to
+/// initialize.
 pub(crate) const OPENING_LIMIT: Duration = Duration::from_secs(120);
 
 /// Returns true if this process was started to load the plug-in for another one.
@@ -20,23 +20,23 @@ pub(crate) fn is_supervised(arguments: &PluginArguments, terminal: &mut Terminal
     arguments.supervised.is_some()
 }
 
-/// Returns true if this process loads the plug-in: because it was started for that, because the
-/// user asked for it, or because nothing is loaded.
+/// Returns true if this process loads the plug-in: because it was started for that, the user asked
+/// for it, or it is embedded.
 pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Terminal) -> bool {
     is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
 }
 
-/// Returns true for the description of the embedded plug-in, which is no foreign code.
+/// Returns true for the embedded plug-in, which is no foreign code.
 pub(crate) fn is_embedded(plugin: &str) -> bool {
     plugin == "host" || plugin.starts_with("host:")
 }
 
-/// Ends this process when the one that reads its results does.
+/// Makes this process end with the process that reads its results.
 fn end_with_parent() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Signal, set_parent_process_death_signal};
-        // Without it this process ends when its work does.
+        // If this fails, the process ends after its work.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
     }
 }
@@ -56,19 +56,19 @@ pub(crate) fn try_open(
     PluginOptions::new().with_layout(layout).with_time_limit(limit).open(plugin)
 }
 
-/// Returns an error of the host with the exit status that it means.
+/// Converts an error of the host to a failure with its exit status.
 pub(crate) fn failure(error: Error) -> Failure {
     let may_be_named = matches!(&error, Error::Refused(report) if report.layout_may_be_named);
     let failure = if is_answer(&error) { Failure::no(error) } else { Failure::of(error) };
     if may_be_named { failure.with_hint("--layout NAME names the layout") } else { failure }
 }
 
-/// Returns true if the error says that the plug-in is refused.
+/// Returns true if the error means that the plug-in is refused.
 pub(crate) fn is_answer(error: &Error) -> bool {
     matches!(error, Error::Refused(_) | Error::NotAPlugin { .. } | Error::AlreadyRegistered { .. })
 }
 
-/// Unloads a plug-in, whose own functions may not return.
+/// Unloads a plug-in, whose functions may not return.
 pub(crate) fn close(plugin: Plugin, limit: Duration) -> Result<(), Error> {
     with_time_limit(limit, move || drop(plugin))
 }

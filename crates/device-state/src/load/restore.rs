@@ -42,8 +42,8 @@ impl Tensor {
             .ok_or(Error::TooLarge { what: "data", found: self.bytes() })
     }
 
-    /// Puts the tensor into memory of `device`, every chunk compared with its checksum. The device
-    /// is one of a StreamExecutor plug-in or of a PJRT client.
+    /// Restores the tensor to memory of `device`, comparing every chunk with its checksum. The
+    /// device belongs to a StreamExecutor plug-in or a PJRT client.
     ///
     /// # Errors
     /// If the bytes are damaged, cannot be read, or the device fails; or if the tensor holds
@@ -60,7 +60,7 @@ impl Tensor {
 }
 
 impl Reader {
-    /// Puts `tensors` of this state into memory of `device`, in their order.
+    /// Restores `tensors` of this state to memory of `device`, in order.
     ///
     /// Every chunk is compared with its checksum. Where neighbours in the file are restored
     /// together, what stands between them is compared as well.

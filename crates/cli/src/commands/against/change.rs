@@ -1,4 +1,4 @@
-//! The change of an artifact: which releases take it before and after.
+//! The change of an artifact: the releases that load it before and after.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -9,12 +9,12 @@ use serdes_check::{
 
 use crate::status::ExitStatus;
 
-/// The answers about an artifact at one time, of the oldest release first; an empty name stands for
-/// an artifact about which no release is asked.
+/// The verdicts on an artifact at one time, oldest release first; an empty name stands for an
+/// artifact that does not depend on a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Side(pub(super) Vec<(String, Cell)>);
 
-/// Returns true if the release loads it, whatever it computes.
+/// Returns true if the release loads it, even if it computes something else.
 fn loads(answer: Cell) -> bool {
     matches!(answer, Cell::Yes | Cell::Differs)
 }
@@ -34,12 +34,12 @@ impl Side {
         self.0.iter().find(|(name, _)| name == release).map(|(_, answer)| *answer)
     }
 
-    /// The oldest release that loads it.
+    /// Returns the oldest release that loads it.
     pub(super) fn oldest(&self) -> Option<&str> {
         self.0.iter().find(|(_, answer)| loads(*answer)).map(|(name, _)| name.as_str())
     }
 
-    /// The newest release that loads it.
+    /// Returns the newest release that loads it.
     pub(super) fn newest(&self) -> Option<&str> {
         self.0.iter().rfind(|(_, answer)| loads(*answer)).map(|(name, _)| name.as_str())
     }
@@ -48,7 +48,7 @@ impl Side {
         self.0.iter().map(|(_, answer)| *answer).max().unwrap_or(Cell::Unknown)
     }
 
-    /// Returns the releases that load it, for people.
+    /// Formats the releases that load it.
     pub(super) fn range(&self) -> String {
         match (self.oldest(), self.newest()) {
             (None, _) | (_, None) if self.worst() == Cell::Unknown => "unreadable".to_owned(),
@@ -70,11 +70,11 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeKind {
     Same,
-    /// More releases load it, or load it as it was saved.
+    /// More releases load it, or load it unchanged.
     Better,
-    /// Fewer do.
+    /// Fewer releases load it.
     Worse,
-    /// Some more and some fewer do.
+    /// Some releases load it now, and others no longer.
     Mixed,
     Added,
     Removed,
@@ -101,17 +101,18 @@ pub(super) struct Change {
     pub(super) artifact_kind: Option<String>,
     pub(super) before: Option<Side>,
     pub(super) after: Option<Side>,
-    /// The releases with a worse answer than before, oldest first.
+    /// Releases with a worse verdict than before, oldest first.
     pub(super) lost: Vec<String>,
-    /// The releases with a better answer than before, oldest first.
+    /// Releases with a better verdict than before, oldest first.
     pub(super) gained: Vec<String>,
-    /// The reasons of the newest of the lost releases; of the last release for an added artifact
+    /// Reasons of the newest of the lost releases, or of the last release for an added artifact
     /// that none loads.
     pub(super) reasons: Vec<Reason>,
 }
 
 impl Change {
-    /// ExitStatus 1 where a release is lost, or an added artifact loads nowhere; 2 where what was
+    /// Returns 1 if a release is lost, or no release loads an added artifact; 2 if an artifact
+    /// became unreadable, or an added one is.
     /// readable is not, or what was added.
     pub(super) fn status(&self) -> ExitStatus {
         let Some(after) = &self.after else { return ExitStatus::Success };
@@ -125,7 +126,7 @@ impl Change {
     }
 }
 
-/// Returns the changes of the artifacts below a path, by their names below it.
+/// Returns the changes of the artifacts below a path, by their relative names.
 pub(super) fn compare(
     root: &Path,
     mut before: BTreeMap<String, Verdicts>,
@@ -196,8 +197,7 @@ fn change(path: String, before: Option<&Verdicts>, after: Option<&Verdicts>) -> 
     }
 }
 
-/// Returns the reasons of a verdict; of one that accepts, the warnings that what is computed
-/// differs.
+/// Returns the reasons of a verdict; for an accepting one, the warnings about changed computations.
 fn reasons(verdict: &Verdict) -> Vec<Reason> {
     let mut reasons = verdict.reasons().to_vec();
     if reasons.is_empty() {

@@ -1,4 +1,4 @@
-//! Questions to `git`, as a process.
+//! Queries `git`, run as a process.
 
 use std::{
     ffi::OsStr,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::failure::Failure;
 
-/// The longest listing of a revision that is read, in bytes.
+/// Maximum size of a revision's listing in bytes.
 const LONGEST_LISTING: u64 = 512 << 20;
 
-/// Returns a command of git's, which never asks the user.
+/// Returns a git command that never prompts the user.
 fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
@@ -24,7 +24,7 @@ fn failed(error: &std::io::Error) -> Failure {
         .with_hint("--against takes a folder where there is no git")
 }
 
-/// Output of a command of git's; `None` where its status is not 0.
+/// Runs a git command and returns its output; `None` if its status is not 0.
 fn ask(directory: &Path, arguments: &[&OsStr]) -> Result<Option<Vec<u8>>, Failure> {
     let mut child = git(directory)
         .args(arguments)
@@ -54,17 +54,17 @@ fn line(found: &[u8]) -> String {
 /// A revision of a repository.
 #[derive(Debug)]
 pub(super) struct Revision {
-    /// The top of the work tree.
+    /// Root of the work tree.
     pub(super) top: PathBuf,
-    /// The folder that the repository keeps its objects in.
+    /// Folder of the repository's objects.
     pub(super) objects: PathBuf,
     /// The identifier of the commit.
     pub(super) commit: String,
 }
 
 impl Revision {
-    /// Returns the revision of this name in the repository of a directory; `None` if there is none,
-    /// or no repository.
+    /// Finds the revision of this name in the repository of a directory; `None` if there is no such
+    /// revision or repository.
     pub(super) fn named(name: &str, directory: &Path) -> Result<Option<Self>, Failure> {
         let ask_word = |words: &[&str]| {
             let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
@@ -84,7 +84,7 @@ impl Revision {
         Ok(Some(Self { top: PathBuf::from(top), objects: PathBuf::from(common), commit }))
     }
 
-    /// Returns the listing of all files of the revision, each entry behind a NUL.
+    /// Lists all files of the revision; the entries are separated by NUL.
     pub(super) fn list(&self) -> Result<Vec<u8>, Failure> {
         let words = ["ls-tree", "-r", "-z", "-l", "--full-tree", &self.commit];
         let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
@@ -93,7 +93,7 @@ impl Revision {
         })
     }
 
-    /// Returns a process that gives the content of files.
+    /// Starts a process that returns the contents of files.
     pub(super) fn reader(&self) -> Result<Blobs, Failure> {
         let mut child = git(&self.top)
             .args(["cat-file", "--batch"])
@@ -111,7 +111,7 @@ impl Revision {
     }
 }
 
-/// A process that gives the content of files.
+/// A process that returns the contents of files.
 pub(super) struct Blobs {
     wanted: Option<ChildStdin>,
     found: BufReader<ChildStdout>,
@@ -119,7 +119,7 @@ pub(super) struct Blobs {
 }
 
 impl Blobs {
-    /// Writes the content of a file, which has `size` bytes.
+    /// Writes the contents of a file, which has `size` bytes.
     pub(super) fn copy(
         &mut self,
         identifier: &str,
@@ -145,7 +145,7 @@ impl Blobs {
 
 impl Drop for Blobs {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The process ends with its input.
         self.wanted = None;
         let _ = self.child.kill();
         let _ = self.child.wait();

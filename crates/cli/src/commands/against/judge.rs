@@ -1,4 +1,4 @@
-//! The verdicts of all releases on everything at a path.
+//! The verdicts of all releases on the artifacts at a path.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     failure::Failure,
 };
 
-/// Returns the verdicts on each artifact at a path; none where a directory has no artifact.
+/// Returns the verdicts on each artifact at a path; none if a directory has no artifact.
 pub(super) fn judge(
     path: &Path,
     arguments: &CheckArguments,
@@ -39,7 +39,7 @@ pub(super) fn judge(
     let mut found = Vec::new();
     while let Some(verdicts) = walk.next_artifact() {
         let verdicts = verdicts.map_err(Failure::of)?;
-        // That a directory has no artifact is no verdict on one.
+        // A directory without artifacts is not a verdict on one.
         if !walk.is_of_directory() || walk.found_any() {
             found.push(verdicts);
         }

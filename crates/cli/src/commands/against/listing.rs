@@ -16,16 +16,16 @@ pub(super) struct Entry {
     pub(super) kind: EntryKind,
     pub(super) identifier: String,
     pub(super) size: u64,
-    /// The path from the top of the work tree: names alone, none of them `..`.
+    /// Path relative to the root of the work tree, without `..`.
     pub(super) path: PathBuf,
 }
 
-/// Returns the entries of a listing; what is none is left out.
+/// Parses the entries of a listing; invalid ones are skipped.
 pub(super) fn entries(listing: &[u8]) -> impl Iterator<Item = Entry> + '_ {
     listing.split(|byte| *byte == 0).filter_map(entry)
 }
 
-/// Reads `MODE TYPE IDENTIFIER SIZE<tab>PATH`.
+/// Parses `MODE TYPE IDENTIFIER SIZE<tab>PATH`.
 fn entry(line: &[u8]) -> Option<Entry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = (line.get(..tab)?, line.get(tab + 1..)?);
@@ -60,8 +60,8 @@ fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(std::str::from_utf8(bytes).ok()?))
 }
 
-/// Returns true if a file belongs to what is at `wanted`: it is it, or below it, or, where that is
-/// no directory of the revision, beside it, as shards and indexes are.
+/// Returns true if a file belongs to the artifact at `wanted`: it has that path, is below it, or,
+/// if that is no directory of the revision, lies beside it, like shards and indexes.
 pub(super) fn belongs(path: &Path, wanted: &Path, is_directory: bool) -> bool {
     if wanted.as_os_str().is_empty() || path.starts_with(wanted) {
         return true;

@@ -1,7 +1,7 @@
-//! `serdes check --against REF`: what a change does to the releases that take each artifact.
+//! `serdes check --against REF`: the effect of a change on the releases that load each artifact.
 //!
-//! The earlier state is a folder, or what `git` has of a revision, put into a temporary folder. It
-//! must never know what a verdict is made of.
+//! The earlier state is a folder, or a git revision that is copied to a temporary folder. Does not
+//! depend on the contents of verdicts.
 
 mod change;
 mod git;
@@ -18,7 +18,7 @@ use self::{change::Change, judge::judge, tree::Earlier};
 use super::consumers::consumers;
 use crate::{arguments::CheckArguments, failure::Failure, status::ExitStatus, terminal::Terminal};
 
-/// Compares what is at each path with what was there, artifact by artifact.
+/// Compares the artifacts at each path with the earlier ones.
 pub(super) fn run(
     arguments: &CheckArguments,
     against: &str,
@@ -52,7 +52,7 @@ pub(super) fn run(
     Ok(changes.iter().map(Change::status).fold(ExitStatus::Success, ExitStatus::worst))
 }
 
-/// Verdicts by the artifact's path below the one that was named.
+/// Maps the artifacts' paths, relative to the named one, to verdicts.
 fn by_name(root: &Path, found: Vec<Verdicts>) -> BTreeMap<String, Verdicts> {
     let below = |path: &str| {
         let path = Path::new(path);

@@ -1,4 +1,4 @@
-//! The changes as text, objects or Markdown.
+//! Output of the changes as text, JSON objects or Markdown.
 
 use std::fmt::Write as _;
 
@@ -16,13 +16,13 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, NAME, Terminal, WARN, count, json_line, shown},
 };
 
-/// Reasons of an artifact that are shown.
+/// Maximum number of reasons shown for an artifact.
 const LISTED: usize = 5;
 
-/// The forms of a comparison.
+/// Output formats of a comparison.
 const FORMS: [&str; 3] = ["text", "json", "markdown"];
 
-/// Prints the changes in the forms that are asked for.
+/// Prints the changes in the requested formats.
 pub(super) fn show(
     against: &str,
     changes: &[Change],
@@ -48,7 +48,7 @@ pub(super) fn show(
     }
 }
 
-/// Returns the changes as objects, one a line, and their numbers behind them.
+/// Formats the changes as JSON objects, one per line, followed by their numbers.
 fn lines(against: &str, changes: &[Change]) -> String {
     let objects = changes.iter().map(|change| object(against, change));
     objects.chain([summary(against, changes)]).map(|one| json_line(&one)).collect()
@@ -67,7 +67,7 @@ const KINDS: [ChangeKind; 6] = [
     ChangeKind::Same,
 ];
 
-/// Returns the numbers of changes in words: `1 worse, 2 added, 3 same`.
+/// Formats the numbers of changes: `1 worse, 2 added, 3 same`.
 fn tally(changes: &[Change]) -> String {
     let words = KINDS.iter().filter_map(|kind| match number(changes, *kind) {
         0 => None,
@@ -93,7 +93,7 @@ fn object(against: &str, change: &Change) -> Value {
             let named = side.0.iter().filter(|(name, _)| !name.is_empty());
             let releases: Map<String, Value> =
                 named.map(|(name, answer)| (name.clone(), json!(answer.id()))).collect();
-            // Where no release is asked about, the only answer.
+            // The only answer, if it does not depend on a release.
             let answer = match &side.0[..] {
                 [(name, answer)] if name.is_empty() => Some(answer.id()),
                 _ => None,
@@ -131,7 +131,7 @@ fn object(against: &str, change: &Change) -> Value {
     })
 }
 
-/// Returns the releases that have names.
+/// Returns the names of releases that are not empty.
 fn named(releases: &[String]) -> Vec<&str> {
     releases.iter().map(String::as_str).filter(|name| !name.is_empty()).collect()
 }
@@ -140,7 +140,7 @@ fn range(side: &Option<Side>) -> String {
     side.as_ref().map_or_else(|| "not there".to_owned(), Side::range)
 }
 
-/// Returns the changes for people.
+/// Formats the changes as text.
 fn text(against: &str, changes: &[Change]) -> String {
     let mut page = String::new();
     for change in changes.iter().filter(|change| change.kind != ChangeKind::Same) {
@@ -183,7 +183,7 @@ fn write_change(change: &Change, page: &mut String) {
     }
 }
 
-/// Returns a comment for a review: a table of what changed, the reasons behind it.
+/// Formats a comment for a review: a table of the changes, followed by the reasons.
 fn markdown(against: &str, changes: &[Change]) -> String {
     let mut page = format!("### Compatibility against {}\n\n", code(against));
     let changed: Vec<&Change> =

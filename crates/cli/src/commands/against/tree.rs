@@ -1,4 +1,4 @@
-//! The earlier state of paths: a folder, or a revision put into a temporary one.
+//! The earlier state of paths: a folder, or a revision that is copied to a temporary one.
 
 use std::{
     env, fs,
@@ -21,21 +21,21 @@ use crate::{
 /// Bytes of a revision that are put into the temporary folder, at most, and files.
 const MOST_BYTES: u64 = 64 << 30;
 const MOST_FILES: u64 = 1 << 20;
-/// A pointer of Git LFS is shorter, in bytes.
+/// Maximum size in bytes of a Git LFS pointer.
 const POINTER: u64 = 1024;
 
 /// The earlier state.
 pub(super) struct Earlier {
-    /// The place of each path's earlier state; `None` where there was nothing.
+    /// Path of each earlier state; `None` if there was none.
     pub(super) places: Vec<Option<PathBuf>>,
     /// Notes for the user.
     pub(super) notes: Vec<String>,
-    /// Is removed with this value.
+    /// Temporary folder, removed on drop.
     _folder: Option<TempDir>,
 }
 
 impl Earlier {
-    /// Returns the state of these paths in a revision, or in a folder.
+    /// Returns the state of these paths in a revision or a folder.
     pub(super) fn of(against: &str, paths: &[PathBuf]) -> Result<Self, Failure> {
         let directory = env::current_dir().map_err(Failure::of)?;
         let is_path = against.starts_with(['.', '/']) || against.ends_with('/');
@@ -52,7 +52,7 @@ impl Earlier {
         )))
     }
 
-    /// Returns a folder that stands in the place of the working directory, or of the only path.
+    /// Returns a folder that replaces the working directory or the only path.
     fn of_folder(folder: &Path, paths: &[PathBuf]) -> Self {
         let inside = |path: &PathBuf| {
             let place = folder.join(path);
@@ -99,7 +99,7 @@ impl Earlier {
         let places = wanted.iter().zip(&is_directory).map(|(path, is_directory)| {
             let place = folder.path().join(path);
             let is_there = *is_directory && place.is_dir();
-            // A prefix of a checkpoint is no file itself.
+            // The prefix of a checkpoint is no file itself.
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let is_prefix = || {
                 let beside = place.parent().and_then(|folder| fs::read_dir(folder).ok());
@@ -116,7 +116,7 @@ impl Earlier {
     }
 }
 
-/// A path from the top of the work tree.
+/// Returns a path relative to the root of the work tree.
 fn from_top(path: &Path, revision: &Revision, directory: &Path) -> Result<PathBuf, Failure> {
     let whole = directory.join(path);
     let whole = whole.canonicalize().unwrap_or_else(|_| lexically(&whole));
@@ -131,7 +131,7 @@ fn from_top(path: &Path, revision: &Revision, directory: &Path) -> Result<PathBu
     })
 }
 
-/// Returns a path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn lexically(path: &Path) -> PathBuf {
     let mut found = PathBuf::new();
     for part in path.components() {
@@ -146,7 +146,7 @@ fn lexically(path: &Path) -> PathBuf {
     found
 }
 
-/// Files of a revision on their way into a folder.
+/// Copies files of a revision to a folder.
 struct Copy<'r> {
     revision: &'r Revision,
     folder: &'r Path,
@@ -155,7 +155,7 @@ struct Copy<'r> {
     files: u64,
     links: u64,
     submodules: u64,
-    /// Pointers of Git LFS whose content is not in the repository.
+    /// Git LFS pointers whose contents are not in the repository.
     pointers: Vec<PathBuf>,
 }
 
@@ -213,7 +213,7 @@ impl<'r> Copy<'r> {
         File::create_new(&place)?.write_all(&bytes)
     }
 
-    /// Returns the content that a pointer stands for, if the repository has it.
+    /// Returns the contents for a pointer, if the repository has them.
     fn object(&self, identifier: &str, size: u64) -> Option<PathBuf> {
         let (first, second) = (identifier.get(..2)?, identifier.get(2..4)?);
         let place = self.revision.objects.join("lfs/objects").join(first).join(second);
@@ -242,7 +242,7 @@ impl<'r> Copy<'r> {
     }
 }
 
-/// Returns the identifier and size in a pointer of Git LFS.
+/// Parses the identifier and size in a Git LFS pointer.
 fn pointer(bytes: &[u8]) -> Option<(String, u64)> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines = text.lines();

@@ -4,9 +4,9 @@ use std::io::{self, BufRead, Read, Write};
 
 use serdes::codec::StatusCode;
 
-/// No words of a compiler are longer; errors of MLIR print whole modules.
+/// Maximum length of a compiler's message; errors of MLIR print whole modules.
 const LONGEST_WORDS: usize = 1 << 16;
-/// No line of an answer is longer: a character takes twelve bytes at most where it is escaped.
+/// Maximum length of an answer's line: an escaped character takes at most twelve bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// Writes a program and its options.
@@ -22,7 +22,7 @@ pub(super) fn write_request(
     pipe.flush()
 }
 
-/// Reads a program and its options; `None` where there are no more.
+/// Reads a program and its options; `None` at the end.
 pub(super) fn read_request(pipe: &mut impl Read) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     let mut length = [0; 8];
     match pipe.read_exact(&mut length) {
@@ -38,7 +38,7 @@ pub(super) fn read_request(pipe: &mut impl Read) -> io::Result<Option<(Vec<u8>, 
 /// Answer of a worker: success, or the reason of the failure.
 pub(super) type Answer = Result<(), (StatusCode, String)>;
 
-/// Returns an answer as it goes over the pipe: a line of JSON, since standard output is for text.
+/// Encodes an answer as a line of JSON, since standard output is text.
 pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     let (code, words) = match answer {
         Ok(()) => (StatusCode::Ok, String::new()),
@@ -50,7 +50,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
 /// Reads an answer.
 ///
 /// # Errors
-/// If the process ends, or says what is no answer.
+/// If the process ends, or sends an invalid answer.
 pub(super) fn read_answer(pipe: &mut impl BufRead) -> io::Result<Answer> {
     let mut line = Vec::new();
     pipe.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
@@ -64,7 +64,7 @@ pub(super) fn read_answer(pipe: &mut impl BufRead) -> io::Result<Answer> {
     })
 }
 
-/// Takes memory as the bytes come.
+/// Reads bytes, allocating memory as they arrive.
 fn read_bytes(pipe: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     pipe.take(length).read_to_end(&mut bytes)?;

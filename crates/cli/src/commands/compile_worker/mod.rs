@@ -1,5 +1,5 @@
-//! Compiling programs of clients in processes of their own: `workers` starts them and asks them,
-//! `process` is such a process, `frames` is what goes over its pipes.
+//! Compiles programs of clients in separate processes: `workers` starts and calls them, `process`
+//! is such a process, `frames` has the messages on its pipes.
 
 mod frames;
 mod process;

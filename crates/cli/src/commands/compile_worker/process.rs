@@ -1,5 +1,5 @@
-//! The process that compiles: it reads programs from standard input, says on standard output
-//! what became of them, and ends with the server.
+//! The compiling process: reads programs from standard input, writes the results to standard
+//! output, and ends with the server.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use crate::{
     plugin_argument::PluginArgument, status::ExitStatus, terminal::Terminal,
 };
 
-/// Compiles what it is given until there is no more. What the plug-in prints meanwhile does not get
-/// among the answers: standard output is the terminal's alone.
+/// Compiles programs until there are no more. Output of the plug-in does not mix with the results:
+/// only the terminal writes to standard output.
 pub(crate) fn run(
     arguments: &ServeArguments,
     terminal: &mut Terminal,
@@ -28,7 +28,7 @@ pub(crate) fn run(
             return Err(Failure::new(format_args!("{name} compiles no programs")));
         }
     };
-    // That there is a client, and programs are waited for.
+    // Reports that the client exists, and the process is ready.
     terminal.raw(&frames::answer(&Ok(())))?;
     let mut programs = io::stdin().lock();
     let failed = |error: io::Error| Failure::new(format_args!("cannot read programs: {error}"));
@@ -55,14 +55,14 @@ fn compile(client: &Client, program: &[u8], options: Vec<u8>) -> Answer {
     client.compile(&program, &options).map(drop).map_err(said)
 }
 
-/// Has the process end with the server; and has the system, where it is out of memory, take this
-/// process rather than the server. What it cannot set does no harm.
+/// Makes the process end with the server, and lets the system prefer it over the server when it
+/// runs out of memory. Failures are harmless.
 #[cfg(target_os = "linux")]
 fn settle() {
     use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // A core would be a file of the server's.
+    // A core dump would contain the server's data.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

@@ -1,5 +1,5 @@
-//! The processes that compile: started when they are needed, asked one program at a time, and
-//! replaced when they end.
+//! The compiling processes: started on demand, used for one program at a time, and replaced when
+//! they end.
 
 use std::{
     io::{self, BufReader},
@@ -25,7 +25,7 @@ const ENDING_LIMIT: Duration = Duration::from_secs(5);
 /// Function that starts a process.
 type Start = dyn Fn() -> io::Result<Command> + Send + Sync;
 
-/// Processes that compile, as many as the machine has processors and no more.
+/// Pool of compiling processes, at most one per processor.
 pub(crate) struct CompileWorkers {
     start: Box<Start>,
     most: usize,
@@ -36,7 +36,7 @@ pub(crate) struct CompileWorkers {
 #[derive(Debug, Default)]
 struct Places {
     idle: Vec<Worker>,
-    /// Processes that there are, those that compile included.
+    /// Number of existing processes, including busy ones.
     taken: usize,
 }
 
@@ -47,10 +47,11 @@ impl std::fmt::Debug for CompileWorkers {
 }
 
 impl CompileWorkers {
-    /// Processes that `start` describes; one is started at once, to see whether there can be any.
+    /// Creates a pool of processes that `start` describes; starts one at once, to check that it
+    /// works.
     ///
     /// # Errors
-    /// Why there can be none.
+    /// The reason why a process cannot start.
     pub(crate) fn new(
         start: impl Fn() -> io::Result<Command> + Send + Sync + 'static,
     ) -> Result<Arc<Self>, TrialFailure> {
@@ -102,7 +103,7 @@ fn left(until: Option<Instant>) -> Duration {
     until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
 }
 
-/// A process as long as one asks it; afterwards others may.
+/// A process in exclusive use, returned on drop.
 struct Taken<'a> {
     worker: Option<Worker>,
     of: &'a CompileWorkers,
@@ -128,7 +129,7 @@ impl TrialCompiler for CompileWorkers {
         let answer = match worker.ask(program, options, left(until)) {
             Ok(answer) => answer,
             Err(failure) => {
-                // Ended as it is dropped; the next program starts another.
+                // The drop kills the process; the next program starts another.
                 drop(taken.worker.take());
                 return Err(failure);
             }
@@ -137,7 +138,7 @@ impl TrialCompiler for CompileWorkers {
     }
 }
 
-/// A running process; it ends with this value.
+/// A running process, which is killed on drop.
 #[derive(Debug)]
 struct Worker {
     child: Child,
@@ -150,14 +151,14 @@ impl Worker {
         let failed = |error: io::Error| TrialFailure::NotStarted { reason: error.to_string() };
         let mut command = start().map_err(failed)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // A signal to the terminal's group asks the server to stop, which may still need it.
+        // Ctrl-C in the terminal stops the server, which may still need the process.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let (requests, from_server) = mpsc::channel();
         let (to_server, answers) = mpsc::channel();
         let (started, child) = mpsc::sync_channel(1);
-        // Pipes block: a thread reads and writes them, and ends with the process. It starts the
-        // process as well, which ends with the thread that has started it.
+        // Pipes block: a thread reads and writes them, and ends with the process. It also starts
+        // the process, which ends with its starting thread.
         thread::spawn(move || {
             let mut child = match command.spawn() {
                 Ok(child) => child,
@@ -188,7 +189,7 @@ impl Worker {
         options: &[u8],
         limit: Duration,
     ) -> Result<Answer, TrialFailure> {
-        // A thread that is gone has left its reason among the answers.
+        // A thread that has ended left its error among the answers.
         let _ = self.requests.send((program.to_vec(), options.to_vec()));
         self.answer(limit)
     }
@@ -218,13 +219,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads the hello, then writes each program and reads what became of it.
+/// Reads the hello, then writes each program and reads its result.
 fn talk(
     mut stdin: ChildStdin,
     stdout: ChildStdout,
