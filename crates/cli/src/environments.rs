@@ -1,4 +1,4 @@
-//! The answers of `serdes doctor`, for a program that has another way to ask.
+//! Diagnoses of `serdes doctor`, for programs other than the command.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,27 @@ use serdes_doctor::{Diagnosis, Environment, ReadError, diagnose, judge_safetenso
 
 use crate::commands::PluginFiles;
 
-/// A question about environments.
+/// A request for the diagnosis of environments.
 #[derive(Clone, Debug, Default)]
 pub struct EnvironmentQuestion {
     /// Artifacts that the environments are to load.
     pub artifacts: Vec<PathBuf>,
-    /// Tells whether warnings count as problems.
+    /// True if warnings count as problems.
     pub strict: bool,
-    /// Tells whether the contents of files are compared with the records of their packages.
+    /// True if the contents of files are compared with the records of their packages.
     pub verify_files: bool,
 }
 
 impl EnvironmentQuestion {
-    /// Returns the answers about the environments at a path, a folder or a lock file.
+    /// Diagnoses the environments at a path, which is a folder or a lock file.
     ///
     /// # Errors
-    /// [`ReadError`] for what is no environment, cannot be read, or is damaged.
+    /// [`ReadError`] if the path is no environment, cannot be read, or is damaged.
     pub fn ask(&self, path: &std::path::Path) -> Result<Vec<Diagnosis>, ReadError> {
         Ok(self.judge(Environment::read(path)?))
     }
 
-    /// Returns the answers about the environment of an interpreter, which is not run.
+    /// Diagnoses the environment of an interpreter, which is not run.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -34,7 +34,7 @@ impl EnvironmentQuestion {
         Ok(self.judge(Environment::of_python(executable)?))
     }
 
-    /// Returns the answers about environments that were read.
+    /// Diagnoses environments that were read.
     pub(crate) fn judge(&self, environments: Vec<Environment>) -> Vec<Diagnosis> {
         let answer = |mut environment: Environment| {
             if self.verify_files {

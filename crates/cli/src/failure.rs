@@ -1,21 +1,20 @@
 //! Failures of commands.
 //!
-//! The convention for causes: the text of an error of the library has its cause in it, so that the
-//! command prints the text and nothing behind it. Remedies by the command's options are hints of
-//! the command.
+//! Convention: the text of a library error includes its cause, so that the command prints only the
+//! text. Remedies by the command's options are hints of the command.
 
 use std::{error::Error, fmt, io};
 
 use crate::status::ExitStatus;
 
-/// Kind of a failure: this decides the exit status, and if a message is printed.
+/// Kind of a failure, which determines the exit status, and if a message is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailureKind {
-    /// The answer is no.
+    /// A negative answer.
     Answer,
-    /// It could not be done.
+    /// The work could not be done.
     Failed,
-    /// Standard output was closed by its reader, which is no failure and needs no message.
+    /// Standard output was closed by its reader, which is no error and needs no message.
     OutputClosed,
 }
 
@@ -28,17 +27,17 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Creates a failure in the words of the command: status 2.
+    /// Creates a failure of the command: status 2.
     pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self::of(message.to_string())
     }
 
-    /// Returns an answer that is no: status 1.
+    /// Creates a negative answer: status 1.
     pub(crate) fn no(message: impl fmt::Display) -> Self {
         Self { kind: FailureKind::Answer, ..Self::new(message) }
     }
 
-    /// Returns an error of the library or the system: status 2.
+    /// Converts an error of the library or the system: status 2.
     pub(crate) fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind: FailureKind::Failed, error: error.into(), hints: Vec::new() }
     }
@@ -50,14 +49,14 @@ impl Failure {
         self
     }
 
-    /// Names the thing, one of several, that the failure is about.
+    /// Sets the input, one of several, that the failure concerns.
     #[must_use]
     pub(crate) fn about(mut self, thing: impl fmt::Display) -> Self {
         self.error = format!("{thing}: {}", self.error).into();
         self
     }
 
-    /// Returns the exit status that it means.
+    /// Returns the exit status.
     pub(crate) fn status(&self) -> ExitStatus {
         match self.kind {
             FailureKind::Answer => ExitStatus::Negative,

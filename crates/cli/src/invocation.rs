@@ -1,27 +1,27 @@
-//! The invocation of the command, and how it is started again: where foreign code may end a
-//! process, the command does the work in another process of itself.
+//! The invocation of the command, for starting it again: if foreign code may end a process, the
+//! command does the work in another process of itself.
 
 use std::{ffi::OsString, io, process::Command, sync::OnceLock};
 
 static REMEMBERED: OnceLock<Invocation> = OnceLock::new();
 
-/// The invocation of the command.
+/// The program and arguments of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program and what comes before the arguments; nothing where it is this program.
+    /// The program and the words before the arguments; empty for this program.
     program: Vec<OsString>,
     arguments: Vec<OsString>,
 }
 
 impl Invocation {
-    /// Returns this program, with the arguments that the system gave it.
+    /// Returns this program with its arguments.
     pub fn of_this_program() -> Self {
         Self { program: Vec::new(), arguments: std::env::args_os().skip(1).collect() }
     }
 
-    /// Creates the command with these arguments, its own name not among them, in a process that is
-    /// none of the command alone: `program` and the words that come before the arguments start such
-    /// a process again.
+    /// Creates an invocation with these arguments, without the command's own name, in a process
+    /// that does more than the command: `program` and the words before the arguments start such a
+    /// process again.
     pub fn new(program: Vec<OsString>, arguments: Vec<OsString>) -> Self {
         Self { program, arguments }
     }
@@ -32,15 +32,15 @@ impl Invocation {
     }
 }
 
-/// Keeps the invocation for the processes that are started later; the first one counts.
+/// Stores the invocation for processes that are started later; only the first call has an effect.
 pub(crate) fn remember(invocation: Invocation) -> &'static Invocation {
     REMEMBERED.get_or_init(|| invocation)
 }
 
-/// Returns the command in another process, without arguments.
+/// Creates a command that starts this program again, without arguments.
 ///
 /// # Errors
-/// If the system does not tell which program this is.
+/// If the system does not report the program's path.
 pub(crate) fn again() -> io::Result<Command> {
     match REMEMBERED.get().and_then(|invocation| invocation.program.split_first()) {
         Some((program, words)) => {

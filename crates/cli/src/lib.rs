@@ -1,8 +1,8 @@
-//! The command `serdes`: it parses arguments, calls the library, and prints.
+//! The command `serdes`: parses arguments, calls the library, and prints results.
 //!
-//! A library, so that a program that has another way to be started, as the Python package has, runs
-//! the same command by [`run`], and shows results as the same [`objects`]. What a thing means is
-//! decided in the library `serdes`; this crate must never decide it.
+//! This is a library, so that programs with another entry point, such as the Python package, can
+//! run the same command by [`run`], and show results as the same [`objects`]. All verdicts and
+//! meanings come from the libraries; this crate adds none.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(
@@ -49,11 +49,10 @@ pub use serdes_doctor::ReadError;
 use crate::{arguments::Cli, failure::Failure, terminal::Terminal};
 pub use crate::{environments::EnvironmentQuestion, invocation::Invocation};
 
-/// Runs the command as it was invoked, to its end, and answers its exit status.
+/// Runs the command to its end, and returns its exit status.
 ///
-/// Settings of the process are the command's from here on: it listens to signals, and the first
-/// invocation counts for the processes that it starts of itself. So a process runs one command, on
-/// its main thread.
+/// The command changes settings of the process: it handles signals, and stores the first invocation
+/// for starting itself again. So a process runs one command, on its main thread.
 pub fn run(invocation: Invocation) -> u8 {
     let invocation = invocation::remember(invocation);
     let words = std::iter::once(OsString::from("serdes")).chain(invocation.arguments().to_vec());
@@ -83,15 +82,15 @@ pub fn run(invocation: Invocation) -> u8 {
     status as u8
 }
 
-/// Says why there is not even a place for results.
+/// Reports that there is no place for results.
 fn give_up(message: &str) -> u8 {
     // Standard error is the last resort.
     let _ = writeln!(io::stderr(), "error: {message}");
     2
 }
 
-/// Prints what the parser says: a mistake, the help, the version. A program that asked for JSON
-/// gets a mistake as an object too.
+/// Prints output of the parser: an error, the help, the version. With `--json` an error is also
+/// printed as an object.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let json = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     if json && error.use_stderr() {
@@ -99,7 +98,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
         let message = text.split("\n\n").next().unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message);
         let object = serde_json::json!({ "error": message });
-        // The status says already that it did not work.
+        // The status already reports the failure.
         let _ = writeln!(io::stdout(), "{object}");
     }
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -111,7 +110,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     code
 }
 
-/// Prints the help or the version, which are results, or a mistake.
+/// Prints the help or the version as results, or an error.
 fn print(error: &clap::Error) -> Result<(), Failure> {
     if error.use_stderr() {
         // If standard error is gone, there is no way to report it.

@@ -1,4 +1,4 @@
-//! The program `serdes`, which is the command and nothing else.
+//! The program `serdes`, which only runs the command.
 
 use std::process::ExitCode;
 

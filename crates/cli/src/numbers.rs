@@ -1,14 +1,14 @@
-//! Numbers on the command line: written as they are printed.
+//! Numbers on the command line, in the form in which they are printed.
 
 use std::{fmt::Display, str::FromStr};
 
-/// Returns a number without a plus sign, zeros before it or blanks.
+/// Parses a number without a plus sign, leading zeros or blanks.
 pub(crate) fn plain_number<T: FromStr + Display>(text: &str) -> Option<T> {
     let number: T = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-/// Returns a whole number from 0 on, for the parser of arguments.
+/// Parses a non-negative integer, for the argument parser.
 pub(crate) fn whole_number<T: FromStr + Display>(text: &str) -> Result<T, String> {
     let number = plain_number(text).filter(|_| !text.starts_with('-'));
     number.ok_or_else(|| "expected a whole number without a sign".to_owned())

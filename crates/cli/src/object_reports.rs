@@ -1,5 +1,5 @@
-//! Reports of verdicts that were kept as objects of `--json`: the same ones that `check` writes of
-//! the verdicts themselves.
+//! Reports from verdicts that were stored as objects of `--json`; they equal those that `check`
+//! writes directly.
 
 use std::{env, io, path::Path};
 
@@ -11,12 +11,12 @@ use serdes_check::{
 
 use crate::commands::remedies;
 
-/// Writes a report of verdicts in a form (`html`, `markdown`, `sarif`, `junit`, …). Each verdict is
-/// an object of `--json`; those of one artifact follow one another, the oldest release first.
-/// `loader` is the loader of SavedModels that decided.
+/// Writes a report of verdicts in a format (`html`, `markdown`, `sarif`, `junit`, …). Each verdict
+/// is an object of `--json`; those of one artifact are consecutive, oldest release first. `loader`
+/// is the loader of SavedModels that was used.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] for a form that is none.
+/// [`io::ErrorKind::InvalidInput`] for an unknown format.
 pub fn write(
     verdicts: &[Value],
     loader: &str,
@@ -33,7 +33,7 @@ pub fn write(
     report.write(format, out)
 }
 
-/// Returns the row of an artifact's verdicts.
+/// Returns the report's row for an artifact's verdicts.
 fn artifact(verdicts: &[Value], loader: &str) -> Artifact {
     let path = verdicts.first().and_then(|one| text(one, "path")).unwrap_or_default();
     let mut artifact = Artifact::new(path).located_at(location(path));
@@ -58,7 +58,7 @@ fn text<'v>(object: &'v Value, field: &str) -> Option<&'v str> {
     object.get(field)?.as_str()
 }
 
-/// Returns the reasons and warnings of a verdict, in their order.
+/// Returns the reasons and warnings of a verdict, in order.
 fn findings(verdict: &Value) -> impl Iterator<Item = Finding> {
     let list = |field: &str| verdict.get(field).and_then(Value::as_array).into_iter().flatten();
     list("reasons").map(reason).chain(list("warnings").map(warning))
@@ -102,7 +102,7 @@ fn said(object: &Value) -> Finding {
     }
 }
 
-/// Returns a path from where the command runs, if it is below.
+/// Returns a path relative to the working directory, if it is below it.
 pub(crate) fn location(path: &str) -> String {
     let below = || {
         let here = env::current_dir().ok()?;

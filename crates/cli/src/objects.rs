@@ -1,4 +1,4 @@
-//! Results as the objects that `--json` prints, for programs that show the same ones.
+//! Results as the JSON objects of `--json`, for other programs.
 
 use serde_json::{Value, json};
 use serdes::version::{Date, registry};
@@ -10,10 +10,10 @@ use serdes_tensors::{
 
 use crate::commands::{remedies, versions::entries};
 
-/// Returns a verdict, with remedies in the words of the command.
+/// Converts a verdict, with the command's remedies.
 ///
 /// # Errors
-/// If a value has no form in JSON, which no verdict has.
+/// If a value cannot be represented in JSON, which does not occur for verdicts.
 pub fn verdict(verdict: &Verdict) -> Result<Value, serde_json::Error> {
     let mut object = serde_json::to_value(verdict)?;
     if let Some(reasons) = object.get_mut("reasons").and_then(Value::as_array_mut) {
@@ -26,15 +26,15 @@ pub fn verdict(verdict: &Verdict) -> Result<Value, serde_json::Error> {
     Ok(object)
 }
 
-/// Contents of an artifact.
+/// Converts the contents of an artifact.
 ///
 /// # Errors
-/// If a value has no form in JSON, which no inspection has.
+/// If a value cannot be represented in JSON, which does not occur for inspections.
 pub fn inspection(inspection: &Inspection) -> Result<Value, serde_json::Error> {
     serde_json::to_value(inspection)
 }
 
-/// Returns the difference of a tensor in two files.
+/// Converts the difference of a tensor in two files.
 pub fn difference(difference: &Difference) -> Value {
     json!({
         "name": difference.name,
@@ -46,7 +46,7 @@ pub fn difference(difference: &Difference) -> Value {
     })
 }
 
-/// Returns the comparison of a state with devices.
+/// Converts the comparison of a state with devices.
 pub fn fit(fit: &Fit) -> Value {
     let device = |one: &Memory| {
         json!({
@@ -84,14 +84,13 @@ pub fn fit(fit: &Fit) -> Value {
     })
 }
 
-/// Returns every entry of every line of versions of this build as it stands on a day, or on the day
-/// that its list of versions is of.
+/// Returns every entry of this build's version lines, as of a day, or of the day of its registry.
 pub fn versions(as_of: Option<Date>) -> Vec<Value> {
     entries(as_of.unwrap_or(registry().as_of))
 }
 
-/// Returns the explanation of a rule for people: its name, its meaning, an example and the remedy,
-/// in paragraphs.
+/// Returns the explanation of a rule as text: its name, its meaning, an example and the remedy, in
+/// paragraphs.
 pub fn explanation(rule: Rule) -> String {
     let (meaning, example) = (rule.explain().meaning, remedies::example(rule));
     let (name, outcome, remedy) = (rule.id(), remedies::verdict(rule), remedies::general(rule));

@@ -1,8 +1,7 @@
 //! The argument `--plugin`: the embedded plug-in, or a library of either interface with the options
 //! of its client.
 //!
-//! The interface of a library is detected from its file; nothing of it is run. This module must
-//! never load one.
+//! The interface of a library is detected from its file, without running or loading it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +10,14 @@ use serdes_stream_executor::elf;
 
 use crate::failure::Failure;
 
-/// Prefix of a path that is to be loaded as a PJRT plug-in.
+/// Prefix of a path that is loaded as a PJRT plug-in.
 const PJRT: &str = "pjrt:";
 
-/// A plug-in as it is named on the command line.
+/// A plug-in from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PluginArgument {
-    /// The embedded one, or a library of a StreamExecutor plug-in, as the library opens them; also
-    /// what is neither, so that loading it says why.
+    /// The embedded plug-in, or a library of a StreamExecutor plug-in; also any other file, so that
+    /// loading it reports the error.
     StreamExecutor(String),
     /// A library of a PJRT plug-in.
     Pjrt {
@@ -30,10 +29,10 @@ pub(crate) enum PluginArgument {
 }
 
 impl PluginArgument {
-    /// Reads `host…`, `PATH`, `PATH:KEY=VALUE,…` or `pjrt:PATH…`.
+    /// Parses `host…`, `PATH`, `PATH:KEY=VALUE,…` or `pjrt:PATH…`.
     ///
     /// # Errors
-    /// For options that are none, or that the kind of plug-in does not take.
+    /// For invalid options, or options that this kind of plug-in does not accept.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if text == "host" || text.starts_with("host:") {
             return Ok(Self::StreamExecutor(text.to_owned()));
@@ -55,7 +54,7 @@ impl PluginArgument {
     }
 }
 
-/// Returns the path of a file and the options behind it: the longest path that there is, or all.
+/// Splits the path of a file from its options: the longest existing path, or all.
 fn split(text: &str) -> (&str, Option<&str>) {
     if Path::new(text).exists() {
         return (text, None);
@@ -67,7 +66,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
     cuts.next().unwrap_or((text, None))
 }
 
-/// Options of a client: `key=value`, separated by commas that are in no brackets.
+/// Parses options of a client: `key=value`, separated by commas outside of brackets.
 fn named_values(text: &str) -> Result<Vec<(String, Value)>, Failure> {
     let mut depth = 0_i32;
     let parts = text.split(|letter| {
@@ -90,7 +89,7 @@ fn named_values(text: &str) -> Result<Vec<(String, Value)>, Failure> {
     Ok(values)
 }
 
-/// Returns an integer, integers in brackets, a number, true or false; else a text.
+/// Parses an integer, integers in brackets, a number, true or false; otherwise a text.
 fn value(text: &str) -> Value {
     let list = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(list) = list {
@@ -103,7 +102,7 @@ fn value(text: &str) -> Value {
     if let Ok(integer) = text.parse() {
         return Value::Integer(integer);
     }
-    // What Rust takes for a number besides is a text, as `nan` and `infinity` are.
+    // Other numbers of Rust, such as `nan` and `infinity`, are texts.
     let is_number = text.contains(|letter: char| letter.is_ascii_digit());
     match (text, text.parse()) {
         ("true", _) => Value::Bool(true),

@@ -1,8 +1,8 @@
-//! Settings of the process that the work depends on and that a plug-in can change: the file mode
-//! mask and the limit of a file's size.
+//! Process settings that the work depends on and that a plug-in can change: the file mode mask and
+//! the file size limit.
 //!
-//! They are noted before foreign code is loaded, and put back at every step of the work. The
-//! working directory needs no such thing: paths are made absolute before.
+//! They are recorded before foreign code is loaded, and restored at every step of the work. The
+//! working directory is not needed: paths are made absolute before.
 
 use std::sync::OnceLock;
 
@@ -18,15 +18,15 @@ struct Settings {
 
 static NOTED: OnceLock<Settings> = OnceLock::new();
 
-/// Keeps what the process writes from now on from other users. What was there before keeps its own
+/// Makes files that the process writes from now on private to the user. Existing files keep their
 /// mode.
 pub(crate) fn keep_private() {
     let mask = umask(Mode::RWXG | Mode::RWXO);
     umask(mask | Mode::RWXG | Mode::RWXO);
 }
 
-/// Notes the settings. To be called before there is a second thread, since the mask can only be
-/// read by changing it.
+/// Records the settings. Must be called before there is a second thread, since reading the mask
+/// requires changing it.
 pub(crate) fn note() {
     NOTED.get_or_init(|| {
         let mask = umask(Mode::RWXG | Mode::RWXO);
@@ -35,13 +35,12 @@ pub(crate) fn note() {
     });
 }
 
-/// Puts back what was noted; nothing, where nothing was.
+/// Restores the recorded settings, if there are any.
 pub(crate) fn put_back() {
     let Some(settings) = NOTED.get() else { return };
     umask(settings.mask);
     if getrlimit(Resource::Fsize) != settings.file_size {
-        // A limit that was lowered for good cannot be raised; writes beyond it fail then, and say
-        // so.
+        // A permanently lowered limit cannot be raised; writes beyond it then fail with an error.
         let _ = setrlimit(Resource::Fsize, settings.file_size);
     }
 }

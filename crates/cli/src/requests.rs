@@ -1,4 +1,4 @@
-//! Source of requests during work: signals, or in a worker the process that started it.
+//! Source of requests during work: signals, or the supervising process in a worker.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::signals::{self, Hangup, Request};
 #[cfg(target_os = "linux")]
 use crate::supervision;
 
-/// Tells `each` of every request from now on, on a thread of its own.
+/// Calls `each` for every request from now on, on a thread of its own.
 ///
 /// # Errors
 /// The system's error if it cannot listen.

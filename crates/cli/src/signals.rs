@@ -1,10 +1,9 @@
 //! Requests by signals: to stop, to stop at once, to save.
 //!
-//! The first request to stop cleans up partial output before the process exits; the second ends it
-//! at once, as the signal would without a handler. Requests to stop by signals that were ignored
-//! when the process began stay ignored: `nohup` and `trap ''` mean it. Where SIGHUP is a request of
-//! its own it is handled all the same: starting a server with `nohup` means that it goes on when
-//! the terminal is gone, not that it never saves.
+//! The first request to stop removes partial output before the process exits; the second ends it at
+//! once, like the signal without a handler. Signals that were ignored at the start of the process
+//! stay ignored: `nohup` and `trap ''` intend that. If SIGHUP is a separate request it is handled
+//! all the same: a server under `nohup` should continue without the terminal, but still save.
 
 use std::io;
 #[cfg(unix)]
@@ -13,29 +12,29 @@ use std::time::{Duration, Instant};
 /// A request by signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To stop, and to leave nothing unfinished; the number of the signal, 0 where it is not known.
+    /// Stop, and leave no incomplete output; with the number of the signal, 0 if unknown.
     Stop(i32),
-    /// To end without delay; the number of the signal.
+    /// End at once; with the number of the signal.
     StopNow(i32),
-    /// To do what the process does on SIGHUP.
+    /// The action of the process for SIGHUP.
     Hangup,
 }
 
 /// Meaning of SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// The terminal is gone: stop.
+    /// The terminal was closed: stop.
     Stops,
-    /// A request of its own.
+    /// A separate request.
     Asks,
 }
 
-/// Requests to stop that come closer together are one: some programs that stop others signal the
-/// process and then its group.
+/// Requests to stop within this time count as one: some programs signal the process and then its
+/// group.
 #[cfg(unix)]
 const ONE_REQUEST: Duration = Duration::from_millis(50);
 
-/// Tells `each` of every request from now on, on a thread of its own.
+/// Calls `each` for every request from now on, on a thread of its own.
 ///
 /// # Errors
 /// The system's error if it cannot listen.
@@ -71,7 +70,7 @@ pub(crate) fn listen(
     Ok(())
 }
 
-/// Tells `each` of every request from now on, on a thread of its own.
+/// Calls `each` for every request from now on, on a thread of its own.
 ///
 /// # Errors
 /// The system's error if it cannot listen.
@@ -80,34 +79,34 @@ pub(crate) fn listen(_: Hangup, mut each: impl FnMut(Request) + Send + 'static) 
     ctrlc::set_handler(move || each(Request::Stop(0))).map_err(io::Error::other)
 }
 
-/// Ends the process as the signal does without a handler, so that the waiting process learns the
+/// Ends the process like the signal without a handler, so that the waiting process learns the
 /// reason.
 pub(crate) fn end_by(signal: i32) -> ! {
     #[cfg(unix)]
     {
-        // It comes back only where the signal is none that ends a process.
+        // Returns only if the signal does not end a process.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     std::process::exit(128 + signal)
 }
 
-/// Has writes beyond the limit of a file's size fail, as on a full disk, instead of ending the
-/// process.
+/// Makes writes beyond the file size limit fail, as on a full disk, instead of ending the process.
 #[cfg(unix)]
 pub(crate) fn outlive_limits() {
     hear_and_forget(&[signal_hook::consts::signal::SIGXFSZ]);
 }
 
-/// Lets these signals do nothing, without that programs which this one starts ignore them too.
+/// Makes these signals have no effect, without making child processes ignore them.
 #[cfg(unix)]
 pub(crate) fn hear_and_forget(signals: &[i32]) {
     for signal in not_ignored(signals) {
-        // Where it fails, the signal does what it always did.
+        // On failure, the signal keeps its effect.
         let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
     }
 }
 
-/// Signals that were not ignored when the process began; all, where the system does not tell.
+/// Returns the signals that were not ignored at the start of the process; all, if the system does
+/// not report it.
 #[cfg(unix)]
 fn not_ignored(signals: &[i32]) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

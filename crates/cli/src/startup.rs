@@ -1,8 +1,8 @@
 //! State of the standard streams before Rust's runtime changes it.
 //!
-//! The runtime opens `/dev/null` where one of the standard streams is closed. Results would be lost
-//! there without a word, an input that is not there would be an empty one, and nothing tells that
-//! `/dev/null` from one that the caller chose; so this looks before the runtime begins.
+//! The runtime opens `/dev/null` for closed standard streams. Results would be lost silently, a
+//! missing input would look empty, and the replacement cannot be distinguished from a `/dev/null`
+//! that the caller chose; so this module checks before the runtime starts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +11,7 @@ static STANDARD_OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 #[cfg(unix)]
 ctor::declarative::ctor! {
-    // Sound before `main`: two system calls and two stores, which need nothing that the runtime
-    // prepares.
+    // Sound before `main`: two system calls and two stores, which do not depend on the runtime.
     #[ctor(unsafe)]
     fn look() {
         let is_closed = |stream| rustix::io::fcntl_getfd(stream).is_err();
@@ -21,15 +20,15 @@ ctor::declarative::ctor! {
     }
 }
 
-/// Name of standard input in messages; also the name of a tensor that has none.
+/// Name of standard input in messages, and of an unnamed tensor in it.
 pub(crate) const INPUT: &str = "stdin";
 
-/// Returns true if there is no standard input to read.
+/// Returns true if standard input was closed.
 pub(crate) fn standard_input_was_closed() -> bool {
     STANDARD_INPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Returns true if there is no standard output to write to.
+/// Returns true if standard output was closed.
 pub(crate) fn standard_output_was_closed() -> bool {
     STANDARD_OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

@@ -1,32 +1,32 @@
-//! The exit status of the command. This module must never know who ends with it.
+//! Exit statuses of the command. Does not depend on the commands that return them.
 
 use serdes_check::Outcome;
 
-/// The exit status of the command: the worst of its inputs.
+/// The exit status of the command: the worst of all inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ExitStatus {
-    /// Acceptable, or done.
+    /// Acceptable, or successful.
     Success = 0,
-    /// The answer is no.
+    /// A negative answer.
     Negative = 1,
-    /// Could not tell, or could not do it.
+    /// An error.
     Error = 2,
 }
 
 impl ExitStatus {
-    /// Returns the status of that number.
+    /// Returns the status with this number.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         [Self::Success, Self::Negative, Self::Error]
             .into_iter()
             .find(|status| *status as u8 == number)
     }
 
-    /// Returns the worse of two.
+    /// Returns the worse of two statuses.
     pub(crate) fn worst(self, other: Self) -> Self {
         self.max(other)
     }
 
-    /// Exit status of a verdict.
+    /// Returns the exit status for a verdict.
     pub(crate) fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Acceptable => Self::Success,

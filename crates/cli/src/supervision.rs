@@ -1,16 +1,15 @@
-//! Work with a plug-in in a process of its own, watched by this one.
+//! Supervises work with a plug-in in another process.
 //!
-//! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal in the middle of the
-//! work, and a caller would take that exit status for an answer. So the work is done by a second
-//! process, the worker, which writes the files and prints the results itself and writes its status
-//! into a pipe at the end. This process loads nothing, waits, passes on requests by signals, and
-//! makes an error of an end without a status. A worker that is asked to stop and does not come to
-//! its end is killed, and the partial files of one that did not end by itself are removed. No byte
-//! of any file passes through this process.
+//! A plug-in is foreign code: it may call `exit(0)`, abort, or raise a signal during the work, and
+//! a caller would take that exit status for an answer. So a second process, the worker, does the
+//! work, writes the files and prints the results itself, and writes its status to a pipe at the
+//! end. This process loads nothing, waits, forwards requests from signals, and reports an end
+//! without a status as an error. A worker that does not stop on request is killed, and the partial
+//! files of one that crashed are removed. File contents never pass through this process.
 //!
-//! The worker is in the same process group, so that stopping and continuing work as always; the
-//! signals that ask to stop do nothing to it where they come to it directly, as from a terminal,
-//! since this process hears them too and passes each on once.
+//! The worker is in the same process group, so that stopping and continuing work as usual; signals
+//! that request a stop have no effect on it if they reach it directly, as from a terminal, since
+//! this process also gets them and forwards each once.
 
 use std::{
     ffi::OsString,
@@ -43,19 +42,18 @@ use crate::{
     status::ExitStatus,
 };
 
-/// Time limit for the worker to end after it wrote its status: a plug-in's code at the end of a
-/// process may hang.
+/// Time limit for the worker to end after it wrote its status: exit functions of a plug-in may
+/// hang.
 const ENDING_LIMIT: Duration = Duration::from_secs(5);
-/// Time limit for the worker to come to its end once it is asked to stop, where it has no limits of
-/// its own for that: a call into the plug-in may hang.
+/// Time limit for the worker to end after a request to stop, if it has no limits of its own for
+/// that: a call into the plug-in may hang.
 pub(crate) const STOPPING_LIMIT: Duration = Duration::from_secs(3);
-/// Longest delay of the end by partial files of a worker that was killed at once.
+/// Longest delay for removing partial files of a killed worker.
 const CLEARING_LIMIT: Duration = Duration::from_secs(1);
-/// Interval at which the worker is looked for, where its pipe does not tell because another process
-/// holds it.
+/// Interval at which the worker's state is checked, in case another process holds its pipe open.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Bytes for requests in the pipe of orders.
+/// Bytes for requests in the request pipe.
 const STOP: u8 = b's';
 const HANGUP: u8 = b'h';
 
@@ -65,7 +63,7 @@ const READY: u8 = b'r';
 /// Pipe for the worker's status.
 static STATUS: OnceLock<File> = OnceLock::new();
 
-/// Whom the worker tells what people ask.
+/// Listener for the requests that the worker forwards.
 type Listener = Box<dyn FnMut(Request) + Send>;
 static LISTENER: Mutex<Option<Listener>> = Mutex::new(None);
 
@@ -74,29 +72,29 @@ pub(crate) fn is_possible() -> bool {
     Path::new("/proc/self/fd").is_dir()
 }
 
-/// Makes this process the worker of the one that started it with this description of the pipes: the
-/// process that holds them, and the numbers that they have there.
+/// Makes this process the worker of the process that started it; the text gives the pipes: the
+/// process that holds them, and their numbers there.
 ///
 /// # Errors
-/// If there are no such pipes.
+/// If the pipes do not exist.
 pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     let numbers: Result<Vec<u32>, _> = pipes.split(',').map(str::parse).collect();
     let Ok(&[holder, status, orders]) = numbers.as_deref() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let pipe = |number: u32| format!("/proc/{holder}/fd/{number}");
-    // Killed outright: a kill of the watching process is meant for both.
+    // A kill of the supervising process is meant for both.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     signals::hear_and_forget(&[
         signal_hook::consts::signal::SIGHUP,
         signal_hook::consts::signal::SIGINT,
         signal_hook::consts::signal::SIGTERM,
     ]);
-    // Opened here and not inherited, so that no process that this one starts has them.
+    // Opened here instead of inherited, so that child processes do not get it.
     let mut said = File::options().write(true).open(pipe(status))?;
     let mut orders = File::open(pipe(orders))?;
     said.write_all(&[READY])?;
-    // Set here alone.
+    // Set only here.
     let _ = STATUS.set(said);
     thread::spawn(move || {
         let mut order = [0];
@@ -104,7 +102,7 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
             let request = if order == [HANGUP] { Request::Hangup } else { Request::Stop(0) };
             match LISTENER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 Some(each) => each(request),
-                // Nothing was begun yet that could be taken back.
+                // Nothing was started that could be undone.
                 None if request == Request::Hangup => {}
                 None => signals::end_by(signal_hook::consts::signal::SIGTERM),
             }
@@ -113,50 +111,50 @@ pub(crate) fn become_worker(pipes: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if another process watches this one.
+/// Returns true if another process supervises this one.
 pub(crate) fn is_worker() -> bool {
     STATUS.get().is_some()
 }
 
-/// Sends the status of the work to the process that watches this one, if one does; the first one
+/// Sends the status of the work to the supervising process, if there is one; only the first call
 /// counts.
 pub(crate) fn report_status(status: ExitStatus) {
     if let Some(mut pipe) = STATUS.get() {
-        // A failure to write it cannot be reported.
+        // A failed write cannot be reported.
         let _ = pipe.write_all(&[b'0' + status as u8]);
     }
 }
 
-/// From now on tells `each` what the watching process passes on.
+/// Calls `each` for requests that the supervising process forwards.
 pub(crate) fn obey(each: impl FnMut(Request) + Send + 'static) {
     *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(each));
 }
 
-/// A work that a worker does.
+/// Work for a worker.
 pub(crate) struct Work {
-    /// Meaning of SIGHUP for it; where it is a request of its own, the worker has limits of its own
-    /// for a stop.
+    /// Meaning of SIGHUP for it; if it is a separate request, the worker has its own limits for a
+    /// stop.
     pub(crate) hangup: Hangup,
-    /// The file that it writes, if it writes one into the file system.
+    /// The output file, if there is one in the file system.
     pub(crate) target: Option<PathBuf>,
-    /// A variable of its environment, in place of this process's.
+    /// An environment variable to set for the worker.
     pub(crate) environment: Option<(&'static str, OsString)>,
 }
 
 /// End of the worker.
 pub(crate) struct Ended {
-    /// The status that it said.
+    /// Status that the worker reported.
     pub(crate) status: Option<ExitStatus>,
-    /// Exit status of its process; `None` if it had to be killed because it did not end.
+    /// Exit status of its process; `None` if it had to be killed.
     pub(crate) exit: Option<process::ExitStatus>,
 }
 
 /// Requests so far.
 #[derive(Default)]
 struct Asked {
-    /// The signal by which they asked to stop first, and when.
+    /// The signal of the first request to stop, and its time.
     stop: Mutex<Option<(i32, Instant)>>,
-    /// The signal by which they asked to stop at once; 0 before.
+    /// The signal of the request to stop at once; 0 if there was none.
     now: AtomicI32,
 }
 
@@ -171,10 +169,10 @@ impl Asked {
     }
 }
 
-/// Runs this command, with these arguments, in a worker, to its end.
+/// Runs this command, with its arguments, in a worker until it ends.
 ///
 /// # Errors
-/// The error that the system reports if there can be none.
+/// The system's error if the worker cannot be started.
 pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     let (status, said) = pipe_with(PipeFlags::CLOEXEC)?;
     let (orders, order) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -186,14 +184,14 @@ pub(crate) fn run(work: &Work) -> io::Result<Ended> {
         command.env(name, value);
     }
     if startup::standard_output_was_closed() {
-        // Nothing can be written to what is open for reading.
+        // A file opened for reading cannot be written.
         command.stdout(Stdio::from(File::open("/dev/null")?));
     }
     let worker = Arc::new(Mutex::new(command.spawn()?));
     let asked = pass_on(work.hangup, order, Arc::clone(&worker))?;
     let limit = (work.hangup == Hangup::Stops).then_some(STOPPING_LIMIT);
     let ended = wait(&worker, File::from(status), (said, orders), &asked, limit)?;
-    // A worker that said its status has left nothing.
+    // A worker that reported its status left no partial files.
     if let Some(target) = work.target.as_ref().filter(|_| ended.status.is_none()) {
         serdes_device_state::files::remove_leftovers_of(target);
     }
@@ -201,12 +199,12 @@ pub(crate) fn run(work: &Work) -> io::Result<Ended> {
     if now != 0 {
         signals::end_by(now);
     }
-    // By that very signal: a plug-in may well fault while the work is stopped, which is to be said.
+    // Only for that very signal: a crash of the plug-in during a stop should be reported.
     if let Some((signal, _)) = asked.stop()
         && ended.status.is_none()
         && ended.exit.is_some_and(|exit| exit.signal() == Some(signal))
     {
-        // It was asked to stop before it had begun anything.
+        // The stop was requested before the work began.
         signals::end_by(signal);
     }
     Ok(ended)
@@ -216,13 +214,13 @@ fn locked(worker: &Mutex<Child>) -> std::sync::MutexGuard<'_, Child> {
     worker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes on what people ask; answers where it is noted.
+/// Forwards requests; returns a record of them.
 fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Result<Arc<Asked>> {
     let asked = Arc::new(Asked::default());
     let noted = Arc::clone(&asked);
     let mut order = File::from(order);
     signals::listen(hangup, move |request| {
-        // Without a receiver, the worker is at its end.
+        // Without a receiver, the worker is about to end.
         let _ = match request {
             Request::Stop(signal) => {
                 noted.note_stop(signal);
@@ -232,7 +230,7 @@ fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Res
             Request::StopNow(signal) => {
                 noted.now.store(signal, Ordering::Release);
                 let _ = locked(&worker).kill();
-                // The thread that waits for the worker ends this process, unless the system keeps
+                // The thread that waits for the worker ends this process, unless the system delays
                 // it.
                 thread::sleep(CLEARING_LIMIT);
                 signals::end_by(signal)
@@ -242,8 +240,8 @@ fn pass_on(hangup: Hangup, order: OwnedFd, worker: Arc<Mutex<Child>>) -> io::Res
     Ok(asked)
 }
 
-/// Waits until the worker has said its status and ended; once it is asked to stop, no longer than
-/// `limit`. Its own ends of the pipes are held until it has opened them.
+/// Waits until the worker has reported its status and ended; after a request to stop, at most
+/// `limit`. Its ends of the pipes are held open until it has opened them.
 fn wait(
     worker: &Mutex<Child>,
     mut pipe: File,
@@ -261,7 +259,7 @@ fn wait(
             return kill(worker, None);
         }
         let exit = if is_open {
-            // First whether it has ended, then what it has said: it says its status before it ends.
+            // Check the end before the status: the worker reports its status before it ends.
             let exit = locked(worker).try_wait()?;
             let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
             let limit = if exit.is_some() { Duration::ZERO } else { LOOK_EVERY };

@@ -1,7 +1,7 @@
-//! Standard output and standard error: results for people or for programs, notes, errors, progress.
+//! Standard output and standard error: results as text or JSON, notes, errors, progress.
 //!
-//! Results go to standard output, one JSON object a line with `--json`; everything else goes to
-//! standard error. This module must never know what a result means.
+//! Results go to standard output, as one JSON object per line with `--json`; everything else goes
+//! to standard error. Does not depend on the meaning of results.
 
 use std::{
     fmt,
@@ -23,12 +23,12 @@ use crate::{
     status::ExitStatus,
 };
 
-/// With what the lines begin that end the results of a supervised process; a line for people or
-/// programs never begins so.
+/// First byte of the lines that end the results of a supervised process; other lines never begin
+/// with it.
 pub(crate) const END_OF_RESULTS: u8 = 4;
 
-/// Mark in such a line where all results are there, and the plug-in is still to be unloaded;
-/// otherwise it is the exit status.
+/// Mark in such a line that all results were written and the plug-in is still to be unloaded;
+/// otherwise the line has the exit status.
 pub(crate) const UNLOADING: u8 = b'u';
 
 /// Output for results.
@@ -37,14 +37,13 @@ type Results = std::fs::File;
 #[cfg(not(unix))]
 type Results = io::Stdout;
 
-/// Standard output for results alone: a plug-in, or a library of its, that writes to standard
-/// output writes to standard error from now on, so that nothing stands between the objects that a
-/// program reads.
+/// Reserves standard output for results: from now on output of a plug-in or its libraries goes to
+/// standard error, so that it does not mix with JSON objects.
 #[cfg(unix)]
 fn results() -> io::Result<Results> {
     use std::os::fd::AsFd;
     let results = if startup::standard_output_was_closed() {
-        // Nothing can be written to what is open for reading.
+        // A file opened for reading cannot be written.
         File::open("/dev/null")?
     } else {
         io::stdout().as_fd().try_clone_to_owned()?.into()
@@ -53,7 +52,7 @@ fn results() -> io::Result<Results> {
     Ok(results)
 }
 
-/// Standard error once more.
+/// Duplicates standard error.
 #[cfg(unix)]
 fn messages() -> io::Result<Results> {
     use std::os::fd::AsFd;
@@ -72,28 +71,28 @@ pub(crate) struct Terminal {
     quiet: bool,
     verbosity: u8,
     stdout: anstream::AutoStream<Results>,
-    /// The file that results go to in place of standard output.
+    /// File for results, instead of standard output.
     file: Option<anstream::StripStream<File>>,
     stderr: anstream::AutoStream<io::Stderr>,
     bars: Arc<Bars>,
 }
 
-/// Good news.
+/// Style of good results.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
-/// Bad news.
+/// Style of bad results.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// News that deserves a look.
+/// Style of warnings.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
-/// Names of things.
+/// Style of names.
 pub(crate) const NAME: Style = Style::new().bold();
 /// Style of less important text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
 impl Terminal {
-    /// Speaks as the global options say.
+    /// Creates the terminal from the global options.
     ///
     /// # Errors
-    /// The error that the system reports if standard output cannot be set apart.
+    /// The system's error if standard output cannot be duplicated.
     pub(crate) fn new(global: &Global) -> io::Result<Self> {
         let choice = match global.color {
             Color::Auto => None,
@@ -121,11 +120,10 @@ impl Terminal {
         })
     }
 
-    /// Gives standard output away, for bytes that are no results; results go to standard error from
-    /// now on.
+    /// Takes standard output for binary data; results go to standard error from now on.
     ///
     /// # Errors
-    /// If standard output is a terminal, which such bytes would do something to.
+    /// If standard output is a terminal, which the data could affect.
     #[cfg(unix)]
     pub(crate) fn take_stream(&mut self) -> Result<Results, Failure> {
         let failed =
@@ -141,29 +139,28 @@ impl Terminal {
         Ok(stream)
     }
 
-    /// Gives standard output away: not on this system.
+    /// Not supported on this system.
     #[cfg(not(unix))]
     pub(crate) fn take_stream(&mut self) -> Result<Results, Failure> {
         Err(Failure::new("standard output takes results alone on this system; name a file"))
     }
 
-    /// Returns the progress bars, which are out of the way whenever something is printed.
+    /// Returns the progress bars, which are hidden while something is printed.
     pub(crate) fn bars(&self) -> Arc<Bars> {
         Arc::clone(&self.bars)
     }
 
-    /// From now on another process of this command reads the results, and is told when they end.
+    /// Marks this process as supervised: the process that reads the results is told when they end.
     pub(crate) fn be_supervised(&mut self) {
         self.supervised = true;
     }
 
-    /// Tells the process that reads the results, if one does, that only the plug-in's unloading is
-    /// left.
+    /// Tells the supervising process, if there is one, that only unloading the plug-in remains.
     pub(crate) fn unloading(&self) {
         self.mark(UNLOADING);
     }
 
-    /// Tells the process that reads the results, if one does, that these were all, and the exit
+    /// Tells the supervising process, if there is one, that the results are complete, and the exit
     /// status.
     pub(crate) fn end(&self, status: ExitStatus) {
         self.bars.clear();
@@ -172,15 +169,14 @@ impl Terminal {
 
     fn mark(&self, what: u8) {
         if self.supervised {
-            // Around the filter of escape sequences, which drops control characters.
+            // Bypasses the filter of escape sequences, which drops control characters.
             let mut results: &Results = self.stdout.as_inner();
-            // A failure to write it cannot be reported.
+            // A failed write cannot be reported.
             let _ = results.write_all(&[END_OF_RESULTS, what, b'\n']);
         }
     }
 
-    /// Returns the options by which another process of this command speaks to this one's output as
-    /// this one would.
+    /// Returns the options with which another process of this command prints like this one.
     pub(crate) fn options(&self) -> Vec<&'static str> {
         let mut options = vec![match self.stdout.current_choice() {
             anstream::ColorChoice::Never => "--color=never",
@@ -218,7 +214,7 @@ impl Terminal {
         self.print(json_line(value).as_bytes())
     }
 
-    /// Columns of the terminal that results go to; `None` where they go elsewhere.
+    /// Returns the width of the terminal for results in columns; `None` if they go elsewhere.
     pub(crate) fn columns(&self) -> Option<usize> {
         if self.file.is_some() {
             return None;
@@ -228,7 +224,7 @@ impl Terminal {
         size.flatten().map(|(terminal_size::Width(columns), _)| columns.into())
     }
 
-    /// Prints a line for people; not with `--json`.
+    /// Prints a line of text, unless `--json` is given.
     pub(crate) fn line(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         if !self.json {
             let line = escaped(text.to_string(), |c| c.escape_default().to_string());
@@ -237,12 +233,12 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints bytes as they are, whatever the mode (completion scripts).
+    /// Prints bytes unchanged in any mode (completion scripts).
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.print(bytes)
     }
 
-    /// Prints at once: behind it is no buffer.
+    /// Prints without buffering.
     fn print(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let Self { bars, stdout, file, .. } = self;
         let results: &mut dyn Write = match file {
@@ -256,13 +252,13 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints a fact in a list of them: its label, then its value in a column, or behind a label
-    /// that is longer.
+    /// Prints a fact of a list: its label, followed by its value in a column, or directly after a
+    /// longer label.
     pub(crate) fn fact(&mut self, label: &str, value: impl fmt::Display) -> Result<(), Failure> {
         self.line(fact(label, value))
     }
 
-    /// A note on standard error, unless quiet.
+    /// Prints a note on standard error, unless quiet.
     pub(crate) fn note(&mut self, text: impl fmt::Display) {
         if !self.quiet {
             let Self { bars, stderr, .. } = self;
@@ -272,12 +268,12 @@ impl Terminal {
         }
     }
 
-    /// A warning on standard error.
+    /// Prints a warning on standard error.
     pub(crate) fn warning(&mut self, text: impl fmt::Display) {
         self.note(format_args!("{WARN}warning{WARN:#}: {}", harmless(&text.to_string())));
     }
 
-    /// Reports a failure and gives its status; with `--json` as an object too.
+    /// Reports a failure and returns its status; with `--json` also as an object.
     pub(crate) fn fail(&mut self, failure: &Failure) -> ExitStatus {
         if failure.is_of_closed_output() {
             return failure.status();
@@ -296,13 +292,13 @@ impl Terminal {
     }
 }
 
-/// Returns an object as a line of `--json`.
+/// Formats an object as a line of `--json`.
 pub(crate) fn json_line(value: &Value) -> String {
     escaped(value.to_string(), |c| format!("\\u{:04x}", u32::from(c))) + "\n"
 }
 
-/// The bar of the phase that the work is in, over a number of bytes, on standard error; hidden
-/// where it is no terminal.
+/// Progress bar of the current phase, over a number of bytes, on standard error; hidden if that is
+/// no terminal.
 #[derive(Debug)]
 pub(crate) struct Bars {
     are_shown: bool,
@@ -314,7 +310,7 @@ impl Bars {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins the bar of a phase in the place of the one before.
+    /// Starts the bar of a phase, replacing the previous one.
     pub(crate) fn begin(&self, phase: &str, bytes: u64) {
         let mut current = self.current();
         current.finish_and_clear();
@@ -333,26 +329,26 @@ impl Bars {
         *current = bar;
     }
 
-    /// Moves the bar on.
+    /// Advances the bar.
     pub(crate) fn advance(&self, bytes: u64) {
         self.current().inc(bytes);
     }
 
-    /// Prints something where no bar is in its way.
+    /// Prints while the bar is hidden.
     fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         let bar = self.current().clone();
         bar.suspend(print)
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     fn clear(&self) {
         self.current().finish_and_clear();
     }
 }
 
-/// Returns a label and its value, with room between them.
+/// Formats a label and its value in columns.
 fn fact(label: &str, value: impl fmt::Display) -> String {
-    // Some are words of a file.
+    // Some labels come from files.
     let label = shown(label).to_string();
     if label.len() < LABEL {
         format!("  {label:<LABEL$}{value}")
@@ -361,50 +357,49 @@ fn fact(label: &str, value: impl fmt::Display) -> String {
     }
 }
 
-/// Letters of the column of labels.
+/// Width of the label column in characters.
 const LABEL: usize = 12;
 
-/// Returns a number of things: `1 tensor`, `2 tensors`.
+/// Formats a number with its noun: `1 tensor`, `2 tensors`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Bytes a second, 0 where no time passed.
+/// Returns the rate in bytes per second; 0 if no time passed.
 pub(crate) fn rate(bytes: u64, time: Duration) -> u64 {
     let seconds = time.as_secs_f64();
     if seconds > 0.0 { (bytes as f64 / seconds) as u64 } else { 0 }
 }
 
-/// Words out of a file for people: quoted and escaped where they would do something to a terminal,
-/// or be mistaken for nothing.
+/// Formats text from a file: quoted and escaped if it could affect a terminal, or be invisible.
 pub(crate) fn shown(text: &str) -> impl fmt::Display {
     let odd = text.is_empty() || text.chars().any(|c| c.is_control() || turns(c));
     if odd { format!("{text:?}") } else { text.to_owned() }
 }
 
-/// Returns a path for people, as [`shown`] has words.
+/// Formats a path like [`shown`].
 pub(crate) fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy()).to_string()
 }
 
-/// Returns a path for programs; what is no text in it is replaced, since JSON is text.
+/// Converts a path to JSON; bytes that are no text are replaced.
 pub(crate) fn json_of_path(path: &Path) -> Value {
     path.to_string_lossy().into()
 }
 
-/// Returns true if a character changes the direction of text: such are no control characters.
+/// Returns true if a character changes the text direction, which control characters do not include.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns true if a character beyond the control characters of ASCII affects a terminal: U+007F,
-/// those of C1 (U+009B begins a sequence as an escape does), and those that change the direction of
-/// text. No message of the command has one.
+/// Returns true if a character other than ASCII control characters affects a terminal: U+007F,
+/// those of C1 (U+009B begins an escape sequence), and those that change the text direction. No
+/// message of the command has one.
 fn acts(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{9f}') || turns(c)
 }
 
-/// Returns a line in which each such character is escaped: all that is printed goes through here.
+/// Escapes all such characters of a line; all output passes through here.
 fn escaped(line: String, escape: impl Fn(char) -> String) -> String {
     if !line.contains(acts) {
         return line;
@@ -416,8 +411,8 @@ fn escaped(line: String, escape: impl Fn(char) -> String) -> String {
     shown
 }
 
-/// Returns a message in which words of files, of servers and of plug-ins may stand: escaped where
-/// they would do something to a terminal other than to begin a line.
+/// Escapes the parts of a message that may come from files, servers and plug-ins and could affect a
+/// terminal, other than line breaks.
 pub(crate) fn harmless(message: &str) -> String {
     let mut shown = String::with_capacity(message.len());
     for c in message.chars() {
@@ -430,12 +425,12 @@ pub(crate) fn harmless(message: &str) -> String {
     shown
 }
 
-/// Returns a number of bytes for people.
+/// Formats a number of bytes.
 pub(crate) fn bytes(count: u64) -> impl fmt::Display {
     indicatif::BinaryBytes(count)
 }
 
-/// Returns a value of the library as JSON.
+/// Converts a value of the library to JSON.
 pub(crate) fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(Failure::of)
 }

@@ -1,4 +1,4 @@
-//! Files of results that appear whole or not at all.
+//! Output files that appear completely or not at all.
 
 use std::{
     fs::{self, File},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::{failure::Failure, terminal::shown_path};
 
-/// A file of results beside its place, until it is kept; otherwise it is removed.
+/// A temporary file beside its final path, which is removed unless it is kept.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     partial: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Creates the file beside its place.
+    /// Creates the file beside its final path.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -32,7 +32,7 @@ impl Unfinished {
         Failure::new(format_args!("cannot write {}: {error}", shown_path(&self.path)))
     }
 
-    /// Puts the file into its place.
+    /// Renames the file to its final path.
     ///
     /// # Errors
     /// If the file cannot be renamed.
@@ -43,7 +43,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Where it was kept, it has gone from here.
+        // A kept file was renamed and no longer exists here.
         let _ = fs::remove_file(&self.partial);
     }
 }

@@ -88,7 +88,7 @@ fn range(family: &str, from: &str, to: &str) -> Option<Vec<Framework>> {
 
 fn unknown(name: &str) -> Failure {
     let known: Vec<String> = known().collect();
-    // Of several equally near names, prefer the newest.
+    // Prefer the newest of equally near names.
     let meant = nearest(name, known.iter().rev().map(String::as_str));
     let meant = meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default();
     let ends = |family: &str| {

@@ -1,4 +1,4 @@
-//! The results of `serdes plugin verify` as a page of HTML, and as Markdown for a review.
+//! The results of `serdes plugin verify` as an HTML page, and as Markdown for a review.
 
 use std::io;
 
@@ -19,7 +19,7 @@ struct Row {
     word: String,
     detail: String,
     remedy: Option<&'static str>,
-    /// The class of its style.
+    /// CSS class of its style.
     style: &'static str,
 }
 
@@ -41,7 +41,7 @@ struct Comment {
     failed: Vec<Row>,
 }
 
-/// Returns a page of HTML that needs nothing else.
+/// Formats a standalone HTML page.
 pub(super) fn html(plugin: &str, tally: &Tally) -> io::Result<String> {
     let page = Page {
         plugin: harmless(plugin),
@@ -52,7 +52,7 @@ pub(super) fn html(plugin: &str, tally: &Tally) -> io::Result<String> {
     page.render().map_err(io::Error::other)
 }
 
-/// Markdown: what did not pass, and the list of all behind a fold.
+/// Formats Markdown: the behaviours that did not pass, and a collapsed list of all.
 pub(super) fn markdown(plugin: &str, tally: &Tally) -> io::Result<String> {
     let of_markdown = |tried: &Tried| {
         let row = row(tried, plain);

@@ -1,9 +1,8 @@
-//! A plug-in in a process of its own, so that what ends that process is an answer too.
+//! Runs a plug-in in a separate process, so that a crash is also an answer.
 //!
-//! A plug-in that is looked at for the first time may crash, throw through the C interface or call
-//! `exit(0)`, which a program that reads exit statuses would take for "accepted". The process runs
-//! this same command, which marks the end of its results; without the mark, whatever its exit
-//! status was, it did not come to its end.
+//! An unknown plug-in may crash, throw through the C interface or call `exit(0)`, which a caller
+//! could take for "accepted". The process runs this same command, which marks the end of its
+//! results; without the mark, the process is incomplete, with any exit status.
 
 use std::{
     io::{BufRead, BufReader},
@@ -25,14 +24,14 @@ const ENDING_LIMIT: Duration = Duration::from_secs(5);
 
 /// End of the process.
 pub(crate) struct Ended {
-    /// True if only the unloading of the plug-in was left to do.
+    /// True if only the unloading of the plug-in remained.
     pub(crate) complete: bool,
-    /// Its status, or how it was ended before its results were complete.
+    /// Exit status, or a description of the end before the results were complete.
     pub(crate) end: Result<ExitStatus, String>,
 }
 
-/// Runs `serdes plugin KIND` on the plug-in in a process of its own; `skip` behaviours were tried
-/// before. `line` gets each line that it prints.
+/// Runs `serdes plugin KIND` on the plug-in in a separate process; `skip` behaviours were tried
+/// before. Calls `line` with each line of its output.
 pub(crate) fn run(
     kind: &str,
     arguments: &PluginArguments,
@@ -68,16 +67,16 @@ pub(crate) fn run(
 
 /// End of the results.
 enum ResultsEnd {
-    /// They are complete.
+    /// The results are complete.
     Status(ExitStatus),
     /// The process ended before.
     CutOff,
-    /// The process is there and says nothing.
+    /// The process is running without output.
     Stuck,
 }
 
-/// Reads what the process prints until the end of its results, or until it has said nothing for so
-/// long that it never will.
+/// Reads the output of the process until the end of its results, or until it has been silent for
+/// too long.
 fn read(
     child: &mut Child,
     silence: Duration,
@@ -85,13 +84,13 @@ fn read(
 ) -> Result<(bool, ResultsEnd), Failure> {
     let Some(results) = child.stdout.take() else { return Ok((false, ResultsEnd::CutOff)) };
     let (sender, lines) = mpsc::sync_channel(1);
-    // Ends with the process, or with this one.
+    // The thread ends with the process, or with this one.
     std::thread::spawn(move || {
         let mut results = BufReader::new(results);
         loop {
             let mut line = Vec::new();
             let is_whole = results.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n");
-            // What is not a whole line was cut off by the end of the process.
+            // An incomplete line was cut off by the end of the process.
             if !is_whole || sender.send(line).is_err() {
                 return;
             }
@@ -115,7 +114,7 @@ fn read(
     }
 }
 
-/// Waits for the end of the process, and no longer than it may take.
+/// Waits for the end of the process within its time limit.
 fn end(child: &mut Child, at_once: bool) -> std::io::Result<process::ExitStatus> {
     let until = Instant::now() + ENDING_LIMIT;
     while !at_once && Instant::now() < until {

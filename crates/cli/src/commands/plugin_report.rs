@@ -1,4 +1,4 @@
-//! The forms in which `serdes plugin verify` writes its results.
+//! Output formats of `serdes plugin verify`.
 
 use std::{
     io::{self, Write},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{arguments::VerifyArguments, failure::Failure, terminal::Terminal};
 
-/// A form of results.
+/// A format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Text,
@@ -23,11 +23,11 @@ enum Form {
     Html,
 }
 
-/// The names of the forms.
+/// Names of the formats.
 const FORMS: [&str; 5] = ["text", "json", "junit", "markdown", "html"];
 
 impl Form {
-    /// Returns the form of one of these names.
+    /// Returns the format of one of these names.
     fn named(name: &str) -> Self {
         match name {
             "json" => Self::Json,
@@ -39,15 +39,15 @@ impl Form {
     }
 }
 
-/// The places that results go to: one form to standard output, any number into files.
+/// Destinations of results: one format on standard output, any number in files.
 pub(super) struct Outputs {
-    /// `None` where it goes into a file.
+    /// `None` if all formats go to files.
     standard: Option<Form>,
     files: Vec<(Form, PathBuf)>,
 }
 
 impl Outputs {
-    /// Returns the outputs that the arguments name; the terminal is set to the form of lines.
+    /// Returns the outputs of the arguments, and sets the terminal to their line format.
     pub(super) fn of(
         arguments: &VerifyArguments,
         terminal: &mut Terminal,
@@ -62,12 +62,12 @@ impl Outputs {
         Ok(Self { standard, files: files.collect() })
     }
 
-    /// Returns true if each outcome is printed as it comes.
+    /// Returns true if each outcome is printed immediately.
     pub(super) fn prints(&self) -> bool {
         matches!(self.standard, Some(Form::Text | Form::Json))
     }
 
-    /// Writes all forms but the lines.
+    /// Writes all formats other than lines.
     pub(super) fn write(
         &self,
         plugin: &str,

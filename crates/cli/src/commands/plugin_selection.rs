@@ -9,10 +9,10 @@ use crate::{
     terminal::{shown, shown_path},
 };
 
-/// The longest file of known failures that is read, in bytes.
+/// Maximum size of a file of known failures in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// Returns the behaviours of a suite that are not tried, by `--only` and `--skip`.
+/// Returns the behaviours of a suite that `--only` and `--skip` exclude.
 pub(super) fn left_out(
     names: &[&str],
     arguments: &VerifyArguments,
@@ -51,12 +51,12 @@ fn unknown(found: &str, names: &[&str]) -> Failure {
     }
 }
 
-/// The behaviours that are known to fail, each with the reason that the file gives.
+/// Behaviours that are known to fail, with the reasons in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KnownFailures(BTreeMap<String, String>);
 
 impl KnownFailures {
-    /// Reads the file, whose behaviours must be of the suite.
+    /// Reads the file, whose behaviours must belong to the suite.
     pub(super) fn read(path: Option<&Path>, names: &[&str]) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
         let failed = |words: &str| Failure::new(format_args!("{}: {words}", shown_path(path)));
@@ -84,7 +84,7 @@ impl KnownFailures {
         Ok(Self(known))
     }
 
-    /// Returns the reason of a behaviour that is known to fail; empty where the file gives none.
+    /// Returns the reason of a behaviour that is known to fail; empty if the file has none.
     pub(super) fn reason(&self, behaviour: &str) -> Option<&str> {
         self.0.get(behaviour).map(String::as_str)
     }

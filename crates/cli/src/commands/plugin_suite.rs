@@ -1,5 +1,5 @@
-//! `serdes plugin verify`: the conformance suites, a behaviour at a time, in processes that a
-//! plug-in may end.
+//! `serdes plugin verify`: runs the conformance suites one behaviour at a time, in processes that a
+//! plug-in may crash.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,13 +24,13 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Tries the suite of the plug-in's kind, or lists it.
+/// Runs the suite for the plug-in's kind, or lists it.
 pub(crate) fn run(
     arguments: &VerifyArguments,
     terminal: &mut Terminal,
 ) -> Result<ExitStatus, Failure> {
     let plugin = &arguments.plugin;
-    // Without a library behind it this is the name of the suite.
+    // Without a library this is the name of the suite.
     let is_suite = arguments.list && plugin.plugin == "pjrt:";
     let subject = match PluginArgument::parse(&plugin.plugin) {
         _ if is_suite => PluginArgument::Pjrt { path: PathBuf::new(), options: Vec::new() },
@@ -73,8 +73,8 @@ pub(crate) fn run(
     tally.end(terminal)
 }
 
-/// Runs all behaviours; after one that ends its process, continues in a new one. The status, if
-/// there is one without outcomes.
+/// Runs all behaviours; after one that ends its process, continues in a new one. Returns the
+/// status, if there is one without outcomes.
 fn supervise(
     names: &[&str],
     left_out: &[String],
@@ -102,7 +102,7 @@ fn supervise(
                 let hint = "run it with --in-process in a debugger";
                 let next = names.get(tried).filter(|_| !ended.complete);
                 let (behaviour, when) = match next {
-                    // It is loaded for the behaviours that are left, too.
+                    // The plug-in is loaded for the remaining behaviours, too.
                     Some(name) if tried == 0 => (*name, ", or before it"),
                     Some(name) => (*name, ""),
                     None => ("unload", ""),
@@ -113,7 +113,7 @@ fn supervise(
                     &format!("{how} in this behaviour{when}; {hint}"),
                     terminal,
                 )?;
-                // One that cannot be loaded and registered will not be the next time.
+                // A plug-in that cannot be loaded and registered will fail again.
                 if next.is_none() || tried == 0 || tried + 1 == names.len() {
                     return Ok(None);
                 }
@@ -132,7 +132,7 @@ fn verify(
     let layout = arguments.layout.as_deref();
     let opened = plugin_opening::try_open(&arguments.plugin, layout, limit)
         .map_err(plugin_opening::failure)?;
-    // The suite goes on where an outcome cannot be printed; the first such error is kept.
+    // If an outcome cannot be printed, the suite continues; the first such error is returned.
     let mut printed = Ok(());
     conformance::verify(&opened, suite_options(arguments, left_out), |found| {
         let shown = tally.count(found.behaviour, found.result, &found.detail, terminal);

@@ -1,4 +1,4 @@
-//! Outcomes of the behaviours that `serdes plugin verify` tries: counted, printed, kept for reports.
+//! Collects, counts and prints the outcomes of `serdes plugin verify`.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::{
     terminal::{BAD, FAINT, GOOD, Terminal, WARN, harmless, shown},
 };
 
-/// An outcome with all that a report says of it.
+/// An outcome with the data for reports.
 #[derive(Clone, Debug)]
 pub(super) struct Tried {
     pub(super) behaviour: String,
@@ -22,7 +22,7 @@ pub(super) struct Tried {
     pub(super) class: Class,
     /// The reason of a behaviour that is known to fail.
     pub(super) known: Option<String>,
-    /// True if the status is 1 because of it.
+    /// True if it makes the status 1.
     pub(super) counts: bool,
 }
 
@@ -30,23 +30,24 @@ pub(super) struct Tried {
 pub(super) struct Tally {
     level: Level,
     known: KnownFailures,
-    /// True if outcomes are printed as they come.
+    /// True if outcomes are printed immediately.
     prints: bool,
     tried: Vec<Tried>,
 }
 
 impl Tally {
-    /// Creates no outcomes yet. `prints` says if they are printed as they come.
+    /// Creates an empty tally. `prints` says if outcomes are printed immediately.
     pub(super) fn new(level: Level, known: KnownFailures, prints: bool) -> Self {
         Self { level, known, prints, tried: Vec::new() }
     }
 
-    /// Returns the outcomes, in the order in which they came.
+    /// Returns the outcomes in order.
     pub(super) fn tried(&self) -> &[Tried] {
         &self.tried
     }
 
-    /// Takes a line that a process printed: an outcome, or, in front of its end, why there is none.
+    /// Adds a line of a process's output: an outcome, or, before its end, the reason for a missing
+    /// one.
     pub(super) fn add(&mut self, line: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
         let value: Value = serde_json::from_slice(line).map_err(Failure::of)?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -56,7 +57,7 @@ impl Tally {
                 .find(|result| result.as_str() == text("result"));
         match result {
             Some(result) => self.count(text("behaviour"), result, text("detail"), terminal),
-            // People have read it on standard error.
+            // Users have seen it on standard error.
             None if terminal.json() => terminal.object(&value),
             None => Ok(()),
         }
@@ -71,7 +72,8 @@ impl Tally {
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
         let guidance = plugin_behaviours::guidance(behaviour);
-        // What is no behaviour of the suite, as the end of the process while unloading, is required.
+        // A failure outside of the suite's behaviours, such as a crash while unloading, counts as
+        // required.
         let class = guidance.map_or(Class::Required, |guidance| guidance.class);
         let known = self.known.reason(behaviour).map(str::to_owned);
         let is_of_level = class == Class::Required || self.level == Level::Robust;
@@ -93,7 +95,7 @@ impl Tally {
         self.tried.iter().filter(is_counted).count()
     }
 
-    /// Returns the status that the outcomes mean.
+    /// Returns the status for the outcomes.
     pub(super) fn status(&self) -> ExitStatus {
         if self.tried.iter().any(|one| one.counts) {
             ExitStatus::Negative
@@ -102,7 +104,7 @@ impl Tally {
         }
     }
 
-    /// Returns the outcomes in numbers.
+    /// Formats the numbers of outcomes.
     pub(super) fn summary(&self) -> String {
         let of = |result| self.number(|one| one.result == result);
         let failed = of(Conformance::Fail);
@@ -134,7 +136,7 @@ impl Tally {
         summary
     }
 
-    /// Prints the numbers to people; the status that the outcomes mean.
+    /// Prints the numbers as text; returns the status for the outcomes.
     pub(super) fn end(&self, terminal: &mut Terminal) -> Result<ExitStatus, Failure> {
         if self.prints {
             terminal.line(format_args!("\n{}", self.summary()))?;
@@ -158,7 +160,7 @@ fn print(tried: &Tried, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// Returns an outcome as an object.
+/// Formats an outcome as a JSON object.
 pub(super) fn json_line(tried: &Tried) -> Value {
     json!({
         "behaviour": tried.behaviour,
@@ -170,7 +172,7 @@ pub(super) fn json_line(tried: &Tried) -> Value {
     })
 }
 
-/// Returns an outcome for people: a line, whatever a plug-in's message has in it.
+/// Formats an outcome as one line of text, with any message of the plug-in.
 pub(super) fn text_line(tried: &Tried) -> String {
     let Tried { behaviour, result, detail, class, known, .. } = tried;
     let detail = harmless(&detail.replace('\n', " "));

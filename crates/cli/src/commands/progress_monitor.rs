@@ -11,7 +11,7 @@ use crate::{
     terminal::{Bars, Terminal},
 };
 
-/// Shows each phase of the work as a bar.
+/// Shows a bar for each phase of the work.
 struct Phases {
     bars: Arc<Bars>,
 }
@@ -45,10 +45,10 @@ fn put_settings_back() {
     crate::process_settings::put_back();
 }
 
-/// Returns a monitor with progress bars, which Ctrl-C and a request to terminate stop.
+/// Returns a monitor with progress bars, which Ctrl-C and a request to terminate cancel.
 ///
-/// The library then takes back what it has begun and fails; the process is not killed in its
-/// middle, unless it is asked twice.
+/// The library then removes incomplete output and returns an error; only a second request kills the
+/// process.
 pub(crate) fn monitor(terminal: &Terminal) -> Result<ProgressMonitor, Failure> {
     let monitor = ProgressMonitor::new().with_progress(Arc::new(Phases { bars: terminal.bars() }));
     let stop = monitor.clone();

@@ -1,5 +1,4 @@
-//! The remedies of verdicts in the words of this command: the library's, with the options that do
-//! it.
+//! Remedies of verdicts for users of the command: the library's, with the command's options.
 
 use std::borrow::Cow;
 
@@ -7,7 +6,7 @@ use serdes_check::{Reason, Remedy, Rule};
 
 use crate::{failure::Failure, status::ExitStatus};
 
-/// Returns the remedy for the user of this command.
+/// Returns the text of a remedy for a user of this command.
 pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     match remedy {
         Remedy::ChooseTags => "name the tags of the meta graph to load (--tags)".into(),
@@ -17,7 +16,7 @@ pub(crate) fn words(remedy: &Remedy) -> Cow<'static, str> {
     }
 }
 
-/// Verdict on an artifact that breaks a rule, in words.
+/// Returns the text of the verdict on an artifact that breaks a rule.
 pub(crate) fn verdict(rule: Rule) -> Cow<'static, str> {
     let outcome = rule.outcome();
     if rule.is_warning() {
@@ -27,7 +26,7 @@ pub(crate) fn verdict(rule: Rule) -> Cow<'static, str> {
     }
 }
 
-/// General remedy of a rule for the user of this command.
+/// Returns the general remedy of a rule for a user of this command.
 pub(crate) fn general(rule: Rule) -> &'static str {
     match rule {
         Rule::TooNew => {
@@ -44,7 +43,7 @@ pub(crate) fn general(rule: Rule) -> &'static str {
     }
 }
 
-/// Addition of this command to the example of a rule.
+/// Returns the command's addition to the example of a rule.
 pub(crate) fn example(rule: Rule) -> &'static str {
     match rule {
         Rule::NotFound => {
@@ -54,7 +53,7 @@ pub(crate) fn example(rule: Rule) -> &'static str {
     }
 }
 
-/// Returns the help that belongs under a reason; the general one is what `explain` is for.
+/// Returns the help for a reason; the general one is left to `explain`.
 pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
     match &reason.remedy {
         Remedy::General(_) => None,
@@ -62,7 +61,7 @@ pub(crate) fn help(reason: &Reason) -> Option<Cow<'static, str>> {
     }
 }
 
-/// A reason why there is nothing to show.
+/// Converts a reason to a failure.
 pub(crate) fn failure(reason: &Reason) -> Failure {
     let place = reason.place.as_ref().map(|place| format!(" (at {place})")).unwrap_or_default();
     let message = format!("{}: {}{place}", reason.rule, reason.message);

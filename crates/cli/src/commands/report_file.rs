@@ -1,4 +1,4 @@
-//! Files of reports, which appear whole or not at all.
+//! Report files, which appear completely or not at all.
 
 use std::{
     fs::{self, OpenOptions},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::{failure::Failure, terminal::shown_path, unfinished::Unfinished};
 
-/// Writes a file. What is no regular file (a pipe, a device) is written to where it is.
+/// Writes a file. Pipes and devices are written in place.
 pub(crate) fn write(
     path: &Path,
     contents: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
@@ -27,7 +27,7 @@ pub(crate) fn write(
     unfinished.keep()
 }
 
-/// Appends to a file, which is made where there is none.
+/// Appends to a file, which is created if it does not exist.
 pub(crate) fn append(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     let file = OpenOptions::new().append(true).create(true).open(path);
     file.and_then(|mut file| file.write_all(contents))

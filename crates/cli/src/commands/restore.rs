@@ -1,4 +1,4 @@
-//! `serdes restore`: a state's buffers onto a device, and back into a file.
+//! `serdes restore`: restores a state's buffers to a device, and reads them back into a file.
 
 use std::{borrow::Cow, io::Write, path::Path, sync::Arc, time::Instant};
 
@@ -29,16 +29,17 @@ struct Found {
     tensors: Vec<Tensor>,
     lost: Vec<Damage>,
     lost_parts: Vec<Damage>,
-    /// True if something that was asked for is lost, or may be.
+    /// True if a requested tensor is lost, or may be.
     incomplete: bool,
 }
 
-/// Returns the tensors that the damage is of.
+/// Returns the damaged tensors.
 fn names(damage: &[Damage]) -> Vec<&str> {
     damage.iter().map(|damage| damage.tensor.as_str()).collect()
 }
 
-/// Reason why a salvage lost a tensor. The message of a plain read advises to salvage, which has
+/// Returns the reason why a salvage lost a tensor. The original message advises to salvage, which
+/// has been done here.
 /// been done here.
 fn loss(error: &Error) -> String {
     match error {
@@ -49,7 +50,7 @@ fn loss(error: &Error) -> String {
     }
 }
 
-/// Restores.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &RestoreArguments,
     terminal: &mut Terminal,
@@ -63,7 +64,8 @@ pub(crate) fn run(
     if let Some(to) = arguments.to.as_deref().filter(|_| stream.is_none()) {
         locations::refuse_served(to)?;
     }
-    // Read before anybody listens for Ctrl-C: a process that waits for its input is ended by it.
+    // Read before the Ctrl-C handler is installed, so that Ctrl-C still ends a process that waits
+    // for input.
     let input = if from_stream { Some(streams::input()?) } else { None };
     let monitor = progress_monitor::monitor(terminal)?;
     let storage = locations::storage(&monitor);
@@ -77,7 +79,7 @@ pub(crate) fn run(
     if arguments.dry_run {
         return restore_fit::answer(arguments, &found.tensors, terminal);
     }
-    // Before any code of the plug-in runs.
+    // Checked before any code of the plug-in runs.
     let versions = save::versions("--serdes-version", &arguments.serdes_version, terminal)?;
     let to = arguments.to.as_deref();
     let to = to.map(|path| save::lasting(path, &arguments.device.plugin)).transpose()?;
@@ -119,7 +121,7 @@ pub(crate) fn run(
     Ok(status)
 }
 
-/// Only a file of the system is read past the system's cache.
+/// Refuses direct I/O for streams and remote files.
 fn refuse_direct(file: &Path) -> Result<(), Failure> {
     if streams::is_input(file) {
         return Err(Failure::new("--direct: standard input is no file"));
@@ -127,7 +129,7 @@ fn refuse_direct(file: &Path) -> Result<(), Failure> {
     locations::refuse_direct(file)
 }
 
-/// Opens a state that is whole.
+/// Opens an intact state.
 fn open(
     arguments: &RestoreArguments,
     input: Option<Arc<dyn ReadAt>>,
@@ -151,7 +153,7 @@ fn open(
     Ok(Found { state, tensors, lost: Vec::new(), lost_parts: Vec::new(), incomplete: false })
 }
 
-/// Takes what is left of a state that is damaged, and says what is not.
+/// Salvages a damaged state, and reports the losses.
 fn salvage(
     arguments: &RestoreArguments,
     input: Option<Arc<dyn ReadAt>>,
@@ -193,16 +195,16 @@ fn salvage(
     for damage in &lost {
         terminal.warning(format_args!("{:?} is lost: {}", damage.tensor, loss(&damage.error)));
     }
-    // What was asked for by name is there or it is not, whatever else is.
+    // Requested names are found or not, independently of other losses.
     let named = !arguments.only.is_empty() && arguments.only.iter().all(|name| is_name(name));
-    // Unreliable parts matter only where the user did not name the wanted tensors.
+    // Unreliable parts matter only if the user did not name the tensors.
     let incomplete = (!salvaged.complete_list && !named)
         || !lost.is_empty()
         || (arguments.only.is_empty() && !lost_parts.is_empty());
     Ok(Found { state: salvaged.reader, tensors: whole, lost, lost_parts, incomplete })
 }
 
-/// Returns the target of the tensors behind the device, if there is one.
+/// Returns the target to which the tensors are read back, if there is one.
 fn target(
     (arguments, versions): (&RestoreArguments, Versions),
     stream: Option<(impl Write + Send + 'static, Form)>,
@@ -221,7 +223,8 @@ fn target(
     target.map(Some).map_err(failures::tensor_io)
 }
 
-/// Returns true if the state was read past the page cache; a warning if it was to be and was not.
+/// Returns true if the state was read past the page cache; prints a warning if that was requested
+/// and failed.
 fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut Terminal) -> bool {
     let direct = files.reads_direct();
     if arguments.direct && !direct {
@@ -233,7 +236,7 @@ fn reads_direct(arguments: &RestoreArguments, files: &LocalParts, terminal: &mut
     direct
 }
 
-/// Returns the end of the line for people: where the tensors went, and what did not.
+/// Returns the end of the text line: the tensors' destination, and the losses.
 fn ending(arguments: &RestoreArguments, found: &Found) -> String {
     let to = arguments
         .to
@@ -252,7 +255,7 @@ fn is_name(pattern: &str) -> bool {
     !pattern.contains(['*', '?', '['])
 }
 
-/// Standard output and what is to go there, if `--to` names it.
+/// Returns standard output and its format, if `--to` names it.
 fn output_stream(
     arguments: &RestoreArguments,
     terminal: &mut Terminal,

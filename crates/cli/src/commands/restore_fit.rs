@@ -1,5 +1,5 @@
-//! `serdes restore --dry-run`: the fit of a state with the devices of a plug-in, without a byte
-//! moved.
+//! `serdes restore --dry-run`: checks if a state fits the devices of a plug-in, without moving
+//! data.
 
 use serde_json::json;
 use serdes_device_state::Tensor;
@@ -17,7 +17,7 @@ use crate::{
     terminal::{BAD, GOOD, NAME, Terminal, WARN, bytes, count, json_of_path, shown_path},
 };
 
-/// Devices that are listed for people before the rest is only counted.
+/// Maximum number of devices in the text output, after which the rest is only counted.
 const LISTED: usize = 8;
 
 /// Returns the offer of the plug-in.
@@ -79,7 +79,7 @@ fn print_memory(fit: &Fit, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// Returns the way onto one device, if the state fits there and not as it was saved.
+/// Suggests one device, if the state fits there but not as it was saved.
 fn hint(fit: &Fit) -> Option<String> {
     fit.fits_one_device_alone().then(|| {
         format!(
@@ -89,7 +89,7 @@ fn hint(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Returns both values of a device's memory.
+/// Formats needed and free memory of a device.
 fn words(one: &Memory) -> String {
     let device = one.device.map_or_else(String::new, |device| format!("device {device}: "));
     let offered = match one.offered {
@@ -99,7 +99,7 @@ fn words(one: &Memory) -> String {
     format!("{device}{} needed, {offered}", bytes(one.needed))
 }
 
-/// Returns a line of the answer.
+/// Prints a line of the answer.
 fn print(
     terminal: &mut Terminal,
     label: &str,
@@ -114,7 +114,7 @@ fn print(
     terminal.fact(label, format_args!("{style}{word}{style:#}: {values}"))
 }
 
-/// Answers if the tensors fit the devices of the plug-in, as they were saved.
+/// Checks if the tensors fit the devices of the plug-in as they were saved, and prints the result.
 pub(super) fn answer(
     arguments: &RestoreArguments,
     tensors: &[Tensor],
@@ -130,7 +130,7 @@ pub(super) fn answer(
     Ok(status)
 }
 
-/// Prints whether the state fits, and what does not: as JSON, or for people.
+/// Prints if the state fits, and the mismatches, as JSON or text.
 fn print_fit(
     fit: &Fit,
     arguments: &RestoreArguments,

@@ -1,4 +1,4 @@
-//! `serdes save`: tensors onto a device, and the device's buffers into a state file.
+//! `serdes save`: uploads tensors to a device, and saves the device's buffers in a state file.
 
 use std::{
     borrow::Cow,
@@ -31,7 +31,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, shown_path},
 };
 
-/// Saves.
+/// Runs the command.
 pub(crate) fn run(
     arguments: &SaveArguments,
     terminal: &mut Terminal,
@@ -102,7 +102,7 @@ struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// By way of this device, into the stream if there is one.
+    /// Saves through this device, to the stream if there is one.
     fn save<D: HostedDevice>(
         &self,
         device: &D,
@@ -127,8 +127,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Prints what was saved, with warnings for what was left out or done in another way than asked
-/// for.
+/// Prints the results, with warnings for tensors that were left out and options that had no effect.
 fn print_report(
     arguments: &SaveArguments,
     versions: Versions,
@@ -163,7 +162,7 @@ fn print_report(
             "left_out": left_out::object(&report.left_out),
         })))?;
     }
-    // Nothing is at the path before the parts are merged.
+    // Nothing exists at the path before the parts are merged.
     let part = arguments.part.as_ref().map(|part| format!("part {part} of ")).unwrap_or_default();
     terminal.line(format_args!(
         "{GOOD}saved{GOOD:#} {} to {part}{NAME}{}{NAME:#} {}, {}",
@@ -194,7 +193,7 @@ fn part(arguments: &SaveArguments) -> Result<Option<Part>, Failure> {
     part.map(Some).map_err(|_| wrong())
 }
 
-/// Says that the work is done as far as it matters: what is left is to unload the plug-in.
+/// Reports the status of the finished work, before the plug-in is unloaded.
 pub(crate) fn done(status: ExitStatus) {
     #[cfg(target_os = "linux")]
     crate::supervision::report_status(status);
@@ -202,7 +201,7 @@ pub(crate) fn done(status: ExitStatus) {
     let _ = status;
 }
 
-/// Returns the path as it stays if foreign code changes the working directory.
+/// Returns an absolute path, which stays valid if foreign code changes the working directory.
 pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>, Failure> {
     if plugin_opening::is_embedded(plugin) || streams::is_input(path) || streams::is_output(path) {
         return Ok(Cow::Borrowed(path));
@@ -212,7 +211,8 @@ pub(crate) fn lasting<'a>(path: &'a Path, plugin: &str) -> Result<Cow<'a, Path>,
     })
 }
 
-/// Returns the kind of standard input by `--kind`; one of the paths must be standard input then.
+/// Returns the format of standard input from `--kind`; one of the paths must then be standard
+/// input.
 pub(crate) fn input_form(kind: Option<&str>, paths: &[PathBuf]) -> Result<Option<Form>, Failure> {
     if kind.is_some() && !paths.iter().any(|path| streams::is_input(path)) {
         return Err(Failure::new("--kind says what standard input is, which no path here names"));
@@ -228,9 +228,9 @@ pub(crate) fn durability(mode: SyncMode) -> Durability {
     }
 }
 
-/// Returns the versions that an option names, `--serdes-version` for example: of the array specs,
-/// and of the container. A number is of the IFRT line, and moves the container to what builds of
-/// that number's day read.
+/// Returns the versions of an option such as `--serdes-version`: of the array specs, and of the
+/// container. A number belongs to the IFRT line; the container has the version that builds of that
+/// number's day read.
 pub(super) fn versions(
     option: &str,
     name: &str,

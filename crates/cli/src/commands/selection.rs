@@ -4,7 +4,7 @@ use serdes::version::{DeviceState, Ifrt, Line, Week4OldVersionAccessor};
 
 use crate::terminal::Terminal;
 
-/// Says which of a state's versions for the builds of four weeks ago are younger than that.
+/// Notes the versions of a state for the builds of four weeks ago that are younger than that.
 pub(crate) fn say_what_is_young(terminal: &mut Terminal) {
     for note in [young::<DeviceState>(), young::<Ifrt>()].into_iter().flatten() {
         terminal.note(note);

@@ -30,7 +30,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Serves until the user or the system says stop.
+/// Serves until the user or the system stops it.
 pub(crate) fn run(
     arguments: &ServeArguments,
     terminal: &mut Terminal,
@@ -81,14 +81,14 @@ pub(crate) fn run(
         saving.abort();
         served.map_err(|error| negotiate::failure(&error))
     });
-    // While there is somebody who sends.
+    // While the runtime still sends.
     log.end();
-    // A call into the plug-in or the system that hangs does not keep the process from ending.
+    // A hanging call into the plug-in or the system does not keep the process from ending.
     runtime.shutdown_timeout(LEFT_BEHIND);
     served.map(|()| ExitStatus::Success)
 }
 
-/// Returns the server that the command line describes.
+/// Creates the server of the command line.
 fn server(
     arguments: &ServeArguments,
     limits: Limits,
@@ -130,7 +130,7 @@ fn server(
     builder.build().map_err(|error| negotiate::failure(&error))
 }
 
-/// Listens, and says where.
+/// Opens a listener; returns it with its address.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let failed = |error| Failure::new(format_args!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -138,8 +138,8 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
     Ok((listener, address))
 }
 
-/// Says where clients are served, and where the metrics are. Both at once: who reads the first line
-/// may go on before there is a second one.
+/// Prints the addresses for clients and for the metrics, both at once: a reader of the first line
+/// may continue before there is a second one.
 fn announce(
     address: SocketAddr,
     metrics: Option<SocketAddr>,
@@ -166,7 +166,7 @@ async fn serve_metrics(server: Server, listener: TcpListener) {
     }
 }
 
-/// Whose devices are served.
+/// Opens the devices to serve.
 fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
     let layout = arguments.layout.as_deref();
     Ok(match PluginArgument::parse(&arguments.plugin)? {
@@ -177,8 +177,8 @@ fn devices(arguments: &ServeArguments) -> Result<ServedDevices, Failure> {
     })
 }
 
-/// Has programs compiled in other processes first, where there can be any: some plug-ins give their
-/// devices to one process alone.
+/// Sets up trial compilation in other processes, if possible: some plug-ins give their devices to
+/// one process only.
 #[cfg(unix)]
 fn with_compile_workers(builder: ServerBuilder, arguments: &ServeArguments) -> ServerBuilder {
     let (plugin, layout) = (arguments.plugin.clone(), arguments.layout.clone());
@@ -201,7 +201,7 @@ fn with_compile_workers(builder: ServerBuilder, arguments: &ServeArguments) -> S
     }
 }
 
-/// Returns a bridge for programs, which runs: a mistake in it is told before anyone connects.
+/// Starts a bridge for programs, so that errors are reported before clients connect.
 fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
     let bridge = PythonBridge::new(interpreter);
     let newest = bridge
@@ -211,15 +211,14 @@ fn bridge(interpreter: &Path) -> Result<Arc<PythonBridge>, Failure> {
     Ok(Arc::new(bridge))
 }
 
-/// Address to listen on.
+/// Parses the address to listen on.
 fn address(option: &str, listen: &str) -> Result<SocketAddr, Failure> {
     listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
         Failure::new(format_args!("{option} {listen}: expected HOST:PORT, such as 127.0.0.1:0"))
     })
 }
 
-/// Address to listen on for readers of the metrics: on this machine alone, where only a port is
-/// given.
+/// Parses the address for the metrics: on this machine only, if only a port is given.
 fn metrics_address(listen: &str) -> Result<SocketAddr, Failure> {
     match listen.strip_prefix(':').unwrap_or(listen).parse() {
         Ok(port) => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
@@ -227,10 +226,10 @@ fn metrics_address(listen: &str) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// Longest wait for tasks that are left at the end.
+/// Longest wait for remaining tasks at the end.
 const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
-/// Ends the process when its time is up, should something in it hang that cannot be stopped.
+/// Ends the process after a time limit, in case something hangs that cannot be stopped.
 fn end_within(limit: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(limit + LEFT_BEHIND);
@@ -241,13 +240,13 @@ fn end_within(limit: Duration) {
     });
 }
 
-/// Requests by signals: to stop, which is done once it is asked, and to save, as often as it is.
-/// Asked to stop twice, the process ends at once.
+/// Returns the requests from signals: a future of the request to stop, and a channel of requests to
+/// save. A second request to stop ends the process at once.
 fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>), Failure> {
     let (stop, mut stops) = mpsc::unbounded_channel();
     let (hangup, hangups) = mpsc::unbounded_channel();
     requests::listen(Hangup::Asks, move |request| {
-        // Without a receiver, the server is at its end.
+        // Without a receiver, the server is about to end.
         let _ = match request {
             Request::Stop(_) => stop.send(()),
             Request::Hangup => hangup.send(()),
@@ -264,7 +263,7 @@ fn requests() -> Result<(impl Future<Output = ()> + Send, UnboundedReceiver<()>)
     Ok((stopped, hangups))
 }
 
-/// Reads tokens and certificates again and saves the state each time the process gets SIGHUP.
+/// Reads tokens and certificates again and saves the state on each SIGHUP.
 async fn save_on_hangup(
     server: Server,
     access: AccessArguments,
@@ -277,7 +276,7 @@ async fn save_on_hangup(
         let renewing = move || serve_access::renew(&renewed, &given);
         let _ = tokio::task::spawn_blocking(renewing).await;
         if has_state {
-            // The outcome is in the log.
+            // The outcome is logged.
             let _ = server.save().await;
         } else if access.token_file.is_none() && access.tls_cert.is_none() {
             tracing::warn!(

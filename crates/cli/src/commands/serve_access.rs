@@ -1,4 +1,4 @@
-//! Who may connect to `serdes serve`, and how much.
+//! Access control and limits of `serdes serve`.
 
 use std::{net::SocketAddr, path::Path};
 
@@ -8,7 +8,7 @@ use serdes_proxy::{Limits, Server, ServerBuilder, Tokens};
 use super::negotiate;
 use crate::{arguments::AccessArguments, failure::Failure, terminal::Terminal};
 
-/// Checks that the options permit the address: other machines reach it only if the user says so.
+/// Checks that the options permit the address: other machines need explicit permission.
 pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<(), Failure> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -36,8 +36,8 @@ pub(super) fn check(arguments: &AccessArguments, address: SocketAddr) -> Result<
     Ok(())
 }
 
-/// Returns the limits of the command line; `None` if it asks for the list of them, which is
-/// printed.
+/// Returns the limits of the command line; prints the list of limits and returns `None` if that is
+/// requested.
 pub(super) fn limits(
     arguments: &AccessArguments,
     terminal: &mut Terminal,
@@ -52,7 +52,7 @@ pub(super) fn limits(
         }
         return Ok(None);
     }
-    // The whole first: shares follow it unless they are given.
+    // Set totals first: shares follow them unless they are given.
     let (shares, wholes): (Vec<_>, Vec<_>) = arguments
         .limit
         .iter()
@@ -90,7 +90,7 @@ fn certificates(arguments: &AccessArguments) -> Result<Option<Certificates>, Fai
     }))
 }
 
-/// Certificates, tokens and limits for the server.
+/// Sets certificates, tokens and limits of the server.
 pub(super) fn apply(
     mut builder: ServerBuilder,
     arguments: &AccessArguments,
@@ -112,8 +112,8 @@ pub(super) fn apply(
     Ok(builder)
 }
 
-/// Reads the tokens and the certificates again; the old ones stay if that fails, which is in the
-/// log.
+/// Reads the tokens and the certificates again; on failure the old ones stay, and the error is
+/// logged.
 pub(super) fn renew(server: &Server, arguments: &AccessArguments) {
     renew_certificates(server, arguments);
     let Some(path) = &arguments.token_file else { return };

@@ -1,8 +1,8 @@
 //! The log of `serdes serve`, and the exporter of its spans.
 //!
-//! The levels are for the operator of a server: events that need a hand (always), actions of
-//! clients and failures (`-v`), each request (`-vv`), and everything, the frames of HTTP/2 included
-//! (`-vvv`).
+//! The levels are for the operator of a server: events that need attention (always), actions of
+//! clients and failures (`-v`), each request (`-vv`), and everything, including the frames of
+//! HTTP/2 (`-vvv`).
 
 use std::{env, str::FromStr as _};
 
@@ -19,14 +19,14 @@ use crate::{arguments::LogFormat, failure::Failure};
 /// Prefix of all targets of this project.
 const OWN: &str = "serdes";
 
-/// Cleanup at the end of the log.
+/// The log, with the cleanup at its end.
 pub(super) struct Log {
     #[cfg(feature = "opentelemetry")]
     spans: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
 
 impl Log {
-    /// Sends what has not been sent.
+    /// Sends pending spans.
     pub(super) fn end(self) {
         #[cfg(feature = "opentelemetry")]
         if let Some(Err(error)) = self.spans.map(|spans| spans.shutdown()) {
@@ -35,10 +35,10 @@ impl Log {
     }
 }
 
-/// Logs to standard error from now on. To be called where tasks can be spawned.
+/// Starts logging to standard error. Must be called where tasks can be spawned.
 ///
 /// # Errors
-/// If `RUST_LOG` is set to what is no list of levels, or there is a log already.
+/// If `RUST_LOG` is no valid list of levels, or there is a log already.
 pub(super) fn begin(format: LogFormat, verbosity: u8) -> Result<Log, Failure> {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let filter = filter(levels(verbosity)?);
@@ -58,8 +58,7 @@ fn start(registry: Layered) -> Result<Log, Failure> {
     Ok(Log {})
 }
 
-/// Spans go to the collector that the environment names, by the variables that every exporter of
-/// OpenTelemetry reads.
+/// Starts the log; spans go to the collector in the environment's standard OpenTelemetry variables.
 #[cfg(feature = "opentelemetry")]
 fn start(registry: Layered) -> Result<Log, Failure> {
     use opentelemetry::trace::TracerProvider as _;
@@ -81,7 +80,7 @@ fn start(registry: Layered) -> Result<Log, Failure> {
         .with_batch_exporter(exporter)
         .with_resource(resource.build())
         .build();
-    // Never the spans of the connection by which spans are sent.
+    // Exclude the spans of the connection that sends spans.
     let own = Targets::new().with_target(OWN, LevelFilter::INFO);
     let layer = tracing_opentelemetry::layer().with_tracer(spans.tracer(OWN)).with_filter(own);
     registry.with(layer).try_init().map_err(unusable)?;
@@ -92,7 +91,7 @@ fn unusable(error: impl std::fmt::Display) -> Failure {
     Failure::new(format_args!("cannot write a log: {error}"))
 }
 
-/// Returns the levels of the command line; those of `RUST_LOG` where it is set.
+/// Returns the levels of the command line, or those of `RUST_LOG` if it is set.
 fn levels(verbosity: u8) -> Result<Targets, Failure> {
     match env::var("RUST_LOG") {
         Ok(text) if !text.trim().is_empty() => Targets::from_str(&text).map_err(|error| {
@@ -112,8 +111,8 @@ fn levels(verbosity: u8) -> Result<Targets, Failure> {
     }
 }
 
-/// Lets pass what has its level, and the spans of sessions and requests in any case: a warning says
-/// of which request it is.
+/// Creates a filter by level that always passes the spans of sessions and requests, so that a
+/// warning shows its request.
 fn filter(levels: Targets) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
     let named = levels.iter().map(|(_, level)| level).chain(levels.default_level());
     let most = named.max().unwrap_or(LevelFilter::ERROR);

@@ -1,22 +1,22 @@
-//! Notifications of `serdes serve` to the manager of services: that it is ready, and that it stops.
+//! Notifies the service manager that `serdes serve` is ready or stops.
 //!
-//! This is the protocol of systemd, which others speak, too: a datagram to the socket that
-//! `NOTIFY_SOCKET` names. Without one nothing happens.
+//! This is the protocol of systemd, which others also support: a datagram to the socket in
+//! `NOTIFY_SOCKET`. Without the variable nothing is sent.
 
 use std::{net::SocketAddr, time::Duration};
 
 #[cfg(target_os = "linux")]
 use sd_notify::NotifyState;
 
-/// Clients are served.
+/// Reports that clients are served.
 #[cfg(target_os = "linux")]
 pub(super) fn ready(address: SocketAddr) {
     let status = format!("serving on {address}");
     notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 
-/// The server is about to stop, which takes no longer than that: the manager is not to kill it
-/// before.
+/// Reports that the server is about to stop within the limit, before which the manager should not
+/// kill it.
 #[cfg(target_os = "linux")]
 pub(super) fn stopping(limit: Duration) {
     let limit = u32::try_from(limit.as_micros()).unwrap_or(u32::MAX);

@@ -1,7 +1,7 @@
-//! Files that are small by their nature and are read as a whole: tokens, certificates, keys.
+//! Reads small files completely: tokens, certificates, keys.
 //!
-//! They may be pipes, as `<(…)` of a shell gives them. A file without an end, or a pipe that stays
-//! open, is refused instead of read until there is no memory, or for ever.
+//! They may be pipes, such as `<(…)` of a shell. An endless file, or a pipe that stays open, is
+//! refused instead of exhausting memory or blocking for ever.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[cfg(unix)]
 const PIPE_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Reads a file, which is to hold `what`, of at most `most` bytes.
+/// Reads a file of at most `most` bytes; `what` names its contents.
 ///
 /// # Errors
 /// The error that the system reports; if the file is longer, a device, or a pipe that does not end.
@@ -55,16 +55,16 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, Failur
 
 /// Kind of a file that can be read.
 enum Kind {
-    /// All of it, at once.
+    /// A regular file.
     File,
-    /// A pipe, which others may still write into.
+    /// A pipe, whose writers may still be open.
     #[cfg(unix)]
     Pipe,
-    /// Nothing of which it is known that it ends.
+    /// Anything that may be endless.
     Other,
 }
 
-/// Opens a file, without waiting for the writer of a pipe.
+/// Opens a file, without blocking on a pipe.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -79,7 +79,7 @@ fn kind(file: &File) -> io::Result<Kind> {
 
     let found = file.metadata()?.file_type();
     Ok(match found.is_file() || found.is_dir() {
-        // The system says of a folder that it is one.
+        // For a folder, the system returns the error.
         true => Kind::File,
         false if found.is_fifo() => Kind::Pipe,
         false => Kind::Other,
@@ -96,8 +96,7 @@ fn kind(file: &File) -> io::Result<Kind> {
     Ok(if file.metadata()?.is_file() { Kind::File } else { Kind::Other })
 }
 
-/// Contents of a pipe up to its end, or until they exceed `most` bytes; `None` after the time
-/// limit.
+/// Reads a pipe to its end, or until it exceeds `most` bytes; returns `None` after the time limit.
 #[cfg(unix)]
 fn read_pipe(mut pipe: File, most: u64) -> io::Result<Option<Vec<u8>>> {
     use std::time::Instant;
@@ -114,7 +113,7 @@ fn read_pipe(mut pipe: File, most: u64) -> io::Result<Option<Vec<u8>>> {
         if left.is_zero() {
             return Ok(None);
         }
-        // A pipe without a writer yet is not at its end, though it reads like one.
+        // A pipe without a writer reads like one at its end.
         let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
         match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
             Err(Errno::INTR) | Ok(0) => continue,

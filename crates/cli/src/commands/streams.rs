@@ -1,6 +1,6 @@
 //! Standard input and standard output where a file is expected.
 //!
-//! `-` and the names that the system has for the two are the streams, never files; a file called
+//! `-` and the system's names for the streams mean the streams, never files; a file with the name
 //! `-` is `./-`.
 
 use std::{
@@ -20,17 +20,17 @@ use crate::{
     terminal::shown_path,
 };
 
-/// Returns true if the path stands for standard input.
+/// Returns true if the path denotes standard input.
 pub(crate) fn is_input(path: &Path) -> bool {
     ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name))
 }
 
-/// Returns true if the path stands for standard output.
+/// Returns true if the path denotes standard output.
 pub(crate) fn is_output(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
-/// Returns an error if more than one of the paths is standard input, which can be read once.
+/// Returns an error if standard input is named more than once, since it can be read only once.
 pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     if paths.into_iter().filter(|path| is_input(path)).count() > 1 {
         return Err(Failure::new(
@@ -40,7 +40,7 @@ pub(crate) fn once<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), 
     Ok(())
 }
 
-/// Standard input, for reading it to its end.
+/// Locks standard input for reading.
 pub(crate) fn standard_input() -> Result<io::StdinLock<'static>, Failure> {
     if startup::standard_input_was_closed() {
         return Err(Failure::new("standard input is closed; expected a file or a pipe"));
@@ -48,7 +48,7 @@ pub(crate) fn standard_input() -> Result<io::StdinLock<'static>, Failure> {
     Ok(io::stdin().lock())
 }
 
-/// Returns the form that `--kind` names.
+/// Returns the format of `--kind`.
 pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Failure> {
     name.map(|name| {
         name.parse::<Form>().map_err(|error| Failure::new(format_args!("{option} {error}")))
@@ -56,16 +56,16 @@ pub(crate) fn form(option: &str, name: Option<&str>) -> Result<Option<Form>, Fai
     .transpose()
 }
 
-/// Returns all of standard input, if one of the paths is it. It is read before anybody listens for
-/// Ctrl-C: a process that waits for its input is ended by it.
+/// Reads standard input, if it is one of the paths. This happens before the Ctrl-C handler is
+/// installed, so that Ctrl-C still ends a process that waits for input.
 pub(crate) fn input_among<'a>(
     paths: impl IntoIterator<Item = &'a Path>,
 ) -> Result<Option<Arc<dyn ReadAt>>, Failure> {
     if paths.into_iter().any(is_input) { input().map(Some) } else { Ok(None) }
 }
 
-/// Opens tensors at a path of the storage, or out of standard input, which is of this form, or of
-/// the one that its first bytes say.
+/// Opens tensors at a path of the storage or in standard input, whose format is given or detected
+/// from its first bytes.
 pub(crate) fn open(
     storage: &Storage,
     path: &Path,
@@ -82,7 +82,7 @@ pub(crate) fn open(
         };
     }
     match tensor_io::open_in(storage, path) {
-        // An archive without arrays may be one of another kind.
+        // An archive without arrays may belong to another format.
         Ok(source) if source.tensors().is_empty() => {
             unread::foreign(storage, path).map_or(Ok(source), Err)
         }
@@ -94,8 +94,8 @@ pub(crate) fn open(
 /// Reads all bytes of a file, or of standard input.
 ///
 /// # Errors
-/// An error of the system, and an error for more than `longest` bytes, which names what is
-/// `expected`.
+/// An error of the system, or an error for more than `longest` bytes, which names the `expected`
+/// contents.
 pub(crate) fn read_whole(
     storage: &Storage,
     path: &Path,
@@ -114,8 +114,8 @@ pub(crate) fn read_whole(
     Ok(bytes)
 }
 
-/// Returns all of standard input, to be read from any place: the file itself where it is one, else
-/// what was kept of the stream.
+/// Returns standard input as a random-access source: the file itself if it is one, or else the
+/// buffered stream.
 pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
     let stream = standard_input()?;
     if stream.is_terminal() {
@@ -130,7 +130,7 @@ pub(crate) fn input() -> Result<Arc<dyn ReadAt>, Failure> {
     }
 }
 
-/// Standard input as the file that it is, if it is one and is at its beginning.
+/// Returns standard input as a file, if it is one and is at its beginning.
 #[cfg(unix)]
 fn file() -> io::Result<Option<File>> {
     use std::{io::Seek, os::fd::AsFd};

@@ -1,4 +1,4 @@
-//! Commands that work with a foreign plug-in, in a process that may be lost.
+//! Runs commands with a foreign plug-in in a process that may crash.
 
 use std::{ffi::OsString, io};
 
@@ -13,14 +13,14 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Has a command that works with a foreign plug-in done by a worker, and answers its exit status;
-/// `None` where this process is to do it.
+/// Runs a command with a foreign plug-in in a worker, and returns its exit status; `None` if this
+/// process should run the command.
 ///
 /// # Errors
-/// The error that the system reports if there can be no worker.
+/// The system's error if the worker cannot be started.
 pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     if matches!(cli.command, Command::Serve(_)) {
-        // The state is what clients have sent, and this machine may have others.
+        // The state contains data of clients, and the machine may have other users.
         process_settings::keep_private();
     }
     if let Some(pipes) = &cli.worker {
@@ -35,7 +35,7 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
         Command::Restore(arguments) => {
             (&arguments.device.plugin, Hangup::Stops, arguments.to.as_ref())
         }
-        // Watched by the server that has started it.
+        // Supervised by the server that started it.
         Command::Serve(arguments) if arguments.compile_worker => return Ok(None),
         Command::Serve(arguments) => (&arguments.plugin, Hangup::Asks, arguments.state.as_ref()),
         _ => return Ok(None),
@@ -53,7 +53,7 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     let Ended { status, exit } = supervision::run(&Work { hangup, target, environment })?;
     let mut terminal = Terminal::new(&cli.global)?;
     if takes_stream {
-        // What went wrong is no part of the stream; on a terminal there is none.
+        // Error messages are not part of the stream; a terminal has none.
         let _ = terminal.take_stream();
     }
     let how = match (exit, status) {
@@ -79,9 +79,9 @@ pub(crate) fn supervise(cli: &Cli) -> io::Result<Option<u8>> {
     Ok(Some(status as u8))
 }
 
-/// Returns the variable that the worker's environment has besides, for a server of that plug-in.
+/// Returns an additional environment variable of the worker, for a server with this plug-in.
 fn server_environment(plugin: &str) -> Option<(&'static str, OsString)> {
-    // What is wrong with it is the worker's to say.
+    // The worker reports an invalid argument.
     let Ok(PluginArgument::Pjrt { path, .. }) = PluginArgument::parse(plugin) else { return None };
     let set = std::env::var_os(xla_flags::VARIABLE);
     Some((xla_flags::VARIABLE, xla_flags::for_server(&path, set.as_deref())?))

@@ -1,5 +1,4 @@
-//! Report of `save`, `restore` and `convert` on the tensors that they moved, in the same keys and
-//! words.
+//! Common report of `save`, `restore` and `convert` on the tensors that they moved.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +7,19 @@ use serdes_tensors::transfers;
 
 use crate::terminal::{bytes, count, rate};
 
-/// Amount of data that was moved, and its duration.
+/// Amount of moved data, and its duration.
 pub(crate) struct TransferReport {
     moved: transfers::Moved,
     total_time: Duration,
 }
 
 impl TransferReport {
-    /// By a transfer whose command began then.
+    /// Creates the report of a transfer whose command began at `begin`.
     pub(crate) fn of(moved: transfers::Moved, begin: Instant) -> Self {
         Self { moved, total_time: begin.elapsed() }
     }
 
-    /// Returns the object of the result, with what the command has to say besides.
+    /// Returns the JSON object of the result, with additional fields of the command.
     pub(crate) fn object(&self, mut besides: Value) -> Value {
         let own = json!({
             "tensors": self.moved.tensors,
@@ -36,12 +35,12 @@ impl TransferReport {
         besides
     }
 
-    /// Returns the amount for people: `3 tensors, 12 MiB`.
+    /// Formats the amount: `3 tensors, 12 MiB`.
     pub(crate) fn amount(&self) -> String {
         format!("{}, {}", count(self.moved.tensors, "tensor"), bytes(self.moved.bytes))
     }
 
-    /// Duration and rate for people: `in 0.25 s (48 MiB/s)`.
+    /// Formats duration and rate: `in 0.25 s (48 MiB/s)`.
     pub(crate) fn duration_and_rate(&self) -> String {
         let rate = bytes(rate(self.moved.bytes, self.moved.time));
         format!("in {:.2} s ({rate}/s)", self.moved.time.as_secs_f64())

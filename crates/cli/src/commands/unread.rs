@@ -1,5 +1,5 @@
-//! Errors about paths that a command reads no tensors from: the kind of artifact, and what to name
-//! in its place.
+//! Errors for paths without readable tensors: they name the kind of artifact, and the path to use
+//! instead.
 
 use std::{
     io::{self, Read},
@@ -21,8 +21,7 @@ use crate::{
     terminal::{Terminal, shown, shown_path},
 };
 
-/// Returns the failure of opening tensors at a path, with the kind of artifact that is there, if it
-/// is one that the readers of tensors were not made for.
+/// Adds the kind of artifact to a failure of opening tensors, if it has no readable tensors.
 pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Failure {
     let kind = kind(storage, path);
     if matches!(storage.look(path), Ok(EntryKind::Directory)) && kind.is_none() {
@@ -34,7 +33,7 @@ pub(crate) fn explained(failure: Failure, storage: &Storage, path: &Path) -> Fai
     }
 }
 
-/// Returns the error about standard input that holds no tensors that are read; `None` where it may.
+/// Returns the error for standard input without readable tensors; `None` if it may have some.
 pub(crate) fn explained_input(
     failure: Failure,
     storage: &Storage,
@@ -56,12 +55,12 @@ fn of_kind(failure: Failure, kind: Kind, storage: &Storage, path: &Path) -> Fail
     }
 }
 
-/// Returns the error about an artifact that holds no tensors that are read; `None` where it may.
+/// Returns the error for an artifact without readable tensors; `None` if it may have some.
 pub(crate) fn foreign(storage: &Storage, path: &Path) -> Option<Failure> {
     refused(kind(storage, path)?, storage, path)
 }
 
-/// Returns the error about standard input that holds no tensors that are read; `None` where it may.
+/// Returns the error for standard input without readable tensors; `None` if it may have some.
 pub(crate) fn foreign_input(storage: &Storage, input: &Arc<dyn ReadAt>) -> Option<Failure> {
     refused(kind_of_input(input)?, storage, Path::new(INPUT))
 }
@@ -76,8 +75,7 @@ fn refused(kind: Kind, storage: &Storage, path: &Path) -> Option<Failure> {
     Some(Failure::new(failure).with_hint(advice))
 }
 
-/// Returns the failure of opening a state at a path, with the kind of artifact that is there, if it
-/// is another.
+/// Adds the kind of artifact to a failure of opening a state, if it is no state.
 pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Failure {
     let Some(kind) = kind(storage, path).filter(|kind| *kind != Kind::DeviceState) else {
         return failure;
@@ -104,7 +102,7 @@ pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Fail
     failure.with_hint(format_args!("`serdes convert {source} STATE.sds` makes one of it"))
 }
 
-/// Says which prefix a file of a checkpoint belongs to, of which it is given in place.
+/// Notes the checkpoint prefix of a file that was given instead.
 pub(crate) fn note_of_data(storage: &dyn Tree, path: &Path, terminal: &mut Terminal) {
     if let Some(prefix) = prefix_of_data(path).filter(|_| storage.has_file(path)) {
         terminal.note(format_args!(
@@ -115,8 +113,7 @@ pub(crate) fn note_of_data(storage: &dyn Tree, path: &Path, terminal: &mut Termi
     }
 }
 
-/// Returns the kind of artifact at a path. A pipe or a device has none: opening it would wait for a
-/// writer.
+/// Detects the kind of artifact at a path; `None` for a pipe or a device: opening it would block.
 fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     if matches!(storage.look(path), Ok(EntryKind::Other)) {
         return None;
@@ -125,8 +122,7 @@ fn kind(storage: &Storage, path: &Path) -> Option<Kind> {
     check::path_in(tree, path, None).ok().map(|artifact| artifact.kind())
 }
 
-/// Returns the kind of the artifact in standard input, detected from its first bytes where they
-/// suffice.
+/// Detects the kind of artifact in standard input, from its first bytes if they suffice.
 fn kind_of_input(input: &Arc<dyn ReadAt>) -> Option<Kind> {
     let stream = FromStart { source: Arc::clone(input), position: 0 };
     check::reader(stream, None).ok().map(|artifact| artifact.kind())
@@ -150,7 +146,7 @@ impl Read for FromStart {
     }
 }
 
-/// Returns true if tensors are read out of artifacts of a kind.
+/// Returns true if artifacts of a kind have readable tensors.
 fn holds_tensors(kind: Kind) -> bool {
     matches!(
         kind,
@@ -167,17 +163,17 @@ fn holds_tensors(kind: Kind) -> bool {
     )
 }
 
-/// Returns true if a path is the folder of a SavedModel, whose variables are read.
+/// Returns true if a path is the folder of a SavedModel with readable variables.
 fn is_model(kind: Kind, storage: &Storage, path: &Path) -> bool {
     kind == Kind::SavedModel && matches!(storage.look(path), Ok(EntryKind::Directory))
 }
 
-/// Returns true if a kind is a text, which is named by mistake for something else.
+/// Returns true if a kind is text, which may be named by mistake.
 fn holds_words(kind: Kind) -> bool {
     matches!(kind, Kind::Html | Kind::Json | Kind::Text | Kind::Other)
 }
 
-/// Advice for a kind that holds no tensors that are read; `None` for the others.
+/// Returns the advice for a kind without readable tensors; `None` for the others.
 fn advice(kind: Kind, storage: &Storage, path: &Path) -> Option<String> {
     Some(match kind {
         Kind::GraphDef => return None,
@@ -221,8 +217,8 @@ fn advice(kind: Kind, storage: &Storage, path: &Path) -> Option<String> {
     })
 }
 
-/// Returns the prefix of the checkpoint that a file belongs to by its name: a data file, or the
-/// meta graph beside an index.
+/// Returns the checkpoint prefix of a file by its name: a data file, or the meta graph beside an
+/// index.
 fn artifact_of_data(storage: &Storage, path: &Path) -> Option<PathBuf> {
     prefix_of_data(path).or_else(|| {
         let prefix =
@@ -231,7 +227,7 @@ fn artifact_of_data(storage: &Storage, path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the failure with what to name in a directory: the index of shards, or the prefixes of
+/// Adds to a failure the paths to use in a directory: the index of shards, or the prefixes of
 /// checkpoints.
 fn of_directory(failure: Failure, storage: &Storage, directory: &Path) -> Failure {
     let Ok(mut entries) = storage.list(directory) else { return failure };

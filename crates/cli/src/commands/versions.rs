@@ -1,4 +1,4 @@
-//! `serdes versions`: lines of versions and their entries on a day, and the steps that change them.
+//! `serdes versions`: lists version lines and their entries, and changes them.
 
 mod golden;
 mod init;

@@ -1,4 +1,4 @@
-//! Options of a walk: the patterns that are left out, and the kind of what is found.
+//! Options of a walk: excluded patterns, and the kind of artifacts.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serdes::ifrt::MessageType;
@@ -6,7 +6,7 @@ use serdes_check::{self as check, Kind};
 
 use crate::failure::Failure;
 
-/// Matcher of the exclude patterns, as in a .gitignore at the top of the directory.
+/// Creates the matcher of excluded patterns, as in a .gitignore in the directory.
 pub(super) fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure> {
     if patterns.is_empty() {
         return Ok(None);
@@ -19,7 +19,7 @@ pub(super) fn excluded(patterns: &[String]) -> Result<Option<Gitignore>, Failure
     builder.build().map(Some).map_err(failed)
 }
 
-/// Returns the kind that `--kind` names, and of a message of IFRT its type.
+/// Returns the kind of `--kind`, and the type of an IFRT message.
 pub(super) fn named_kind(
     name: Option<&str>,
 ) -> Result<(Option<Kind>, Option<MessageType>), Failure> {

@@ -1,9 +1,9 @@
-//! Settings of XLA that hold for a process: a plug-in reads them out of `XLA_FLAGS` of the
-//! environment when it is loaded, and no option of a compilation changes them.
+//! Process-wide settings of XLA: a plug-in reads them from `XLA_FLAGS` when it is loaded, and
+//! compile options do not change them.
 //!
-//! Devices that run one program wait for one another where they exchange data. If some of them
-//! never reach that place, XLA ends the process after a time limit: after a minute on a CPU, and
-//! the arrays of all clients are lost. This module raises the limit for a server.
+//! Devices that run one program wait for one another to exchange data. If some of them never
+//! arrive, XLA ends the process after a time limit (a minute on a CPU), and the arrays of all
+//! clients are lost. This module raises the limit for a server.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,20 +16,19 @@ use memchr::memmem;
 
 /// The variable that XLA reads.
 pub(crate) const VARIABLE: &str = "XLA_FLAGS";
-/// The flag for the time limit, in seconds, after which a CPU plug-in whose devices wait for one
+/// Flag for the time limit, in seconds, after which a CPU plug-in whose devices wait for one
 /// another ends the process.
 const TIME_LIMIT: &str = "xla_cpu_collective_call_terminate_timeout_seconds";
 /// Largest value of the flag: some 68 years.
 const NO_LIMIT: i32 = i32::MAX;
-/// Number of bytes of a library that are read at a time.
+/// Bytes of a library that are read at a time.
 const BLOCK: usize = 1 << 20;
 
 /// Returns the value of `XLA_FLAGS` for a server of the plug-in `library`, or `None` if it keeps
 /// its `current` value.
 ///
-/// XLA ends a process whose `XLA_FLAGS` have a flag that it does not know, so that none is added
-/// for a library that does not contain its name. Flags in a file, and flags that set the limit
-/// themselves, are kept.
+/// XLA ends a process whose `XLA_FLAGS` have an unknown flag, so none is added for a library that
+/// does not contain its name. Flags in a file, and flags that set the limit themselves, are kept.
 pub(crate) fn for_server(library: &Path, current: Option<&OsStr>) -> Option<OsString> {
     let current = current.unwrap_or_default();
     let text = current.to_string_lossy();
@@ -49,7 +48,7 @@ pub(crate) fn for_server(library: &Path, current: Option<&OsStr>) -> Option<OsSt
 fn contains(file: &Path, word: &str) -> io::Result<bool> {
     let finder = memmem::Finder::new(word);
     let mut file = File::open(file)?;
-    // The last bytes of the blocks before stay at the front: the word may begin in them.
+    // The end of the previous block stays at the front: the word may begin in it.
     let mut bytes = Vec::with_capacity(BLOCK + word.len());
     loop {
         let read = file.by_ref().take(BLOCK as u64).read_to_end(&mut bytes)?;

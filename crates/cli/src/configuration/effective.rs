@@ -1,4 +1,4 @@
-//! The configuration that counts: the command line's values before those of the file.
+//! The effective configuration: the command line takes precedence over the file.
 
 use std::{
     collections::BTreeMap,
@@ -15,32 +15,32 @@ use super::{
 };
 use crate::{arguments::CheckArguments, failure::Failure, terminal::shown_path};
 
-/// The place that a value comes from.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Neither the file nor the command line has it.
+    /// The default: neither the file nor the command line has it.
     Default,
     /// A line of the file.
     Line(usize),
-    /// An option, or the arguments.
+    /// An option or argument.
     CommandLine,
 }
 
-/// A value with its place.
+/// A value with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// The key, as the file writes it: `tensorflow`, `levels.attribute_dropped`.
+    /// The key in the file's notation: `tensorflow`, `levels.attribute_dropped`.
     pub(crate) key: String,
     /// The value.
     pub(crate) value: Json,
-    /// Its place.
+    /// Its source.
     pub(crate) origin: Origin,
 }
 
-/// The configuration that counts.
+/// The effective configuration.
 #[derive(Debug)]
 pub(crate) struct Effective {
-    /// The arguments of `check`, with the values of the file where the command line has none.
+    /// Arguments of `check`, with the file's values where the command line has none.
     pub(crate) arguments: CheckArguments,
     /// The file, if there is one.
     pub(crate) file: Option<PathBuf>,
@@ -49,10 +49,10 @@ pub(crate) struct Effective {
 }
 
 impl Effective {
-    /// Reads the file, if there is one, and puts it behind the command line.
+    /// Reads the file, if there is one, and merges it with the command line.
     ///
     /// # Errors
-    /// If the file cannot be read, or is none.
+    /// If the file cannot be read or is invalid.
     pub(crate) fn of(arguments: &CheckArguments) -> Result<Self, Failure> {
         let options = &arguments.configuration;
         let file = match &options.config {
@@ -69,8 +69,8 @@ impl Effective {
         Ok(effective)
     }
 
-    /// Puts the levels of the file before those of the command line, of which the last one wins.
-    /// `--strict` on the command line denies what the file only warns of or allows.
+    /// Adds the levels of the file before those of the command line, of which the last one wins.
+    /// `--strict` on the command line denies rules that the file only warns of or allows.
     fn take_levels(&mut self, found: BTreeMap<String, Placed<Level>>) {
         let is_strict = self.arguments.strict
             && self.settings.iter().any(|setting| {
@@ -133,7 +133,7 @@ impl Effective {
         self.settings.push(Setting { key: key.name().to_owned(), value, origin });
     }
 
-    /// Returns the place of a value in words.
+    /// Describes the source of a value.
     pub(crate) fn place(&self, origin: &Origin) -> String {
         match (origin, &self.file) {
             (Origin::CommandLine, _) => "command line".to_owned(),
@@ -148,7 +148,7 @@ fn list(said: &mut Vec<String>, found: Option<&Placed<Value>>) -> (Json, Origin)
     (json!(said), origin)
 }
 
-/// Takes the texts of the file where the command line has none.
+/// Uses the texts of the file if the command line has none.
 fn texts<T>(said: &mut Vec<T>, found: Option<&Placed<Value>>, of: impl Fn(&String) -> T) -> Origin {
     match found {
         _ if !said.is_empty() => Origin::CommandLine,
@@ -160,7 +160,7 @@ fn texts<T>(said: &mut Vec<T>, found: Option<&Placed<Value>>, of: impl Fn(&Strin
     }
 }
 
-/// Takes the flag of the file where the command line says neither yes nor no.
+/// Uses the flag of the file if the command line neither sets nor clears it.
 fn flag(said: &mut bool, is_denied: bool, found: Option<&Placed<Value>>) -> (Json, Origin) {
     let origin = match found {
         _ if *said || is_denied => Origin::CommandLine,

@@ -1,4 +1,4 @@
-//! The content of `serdes.toml`, with the line of each value.
+//! Parser of `serdes.toml`, which records the line of each value.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -15,7 +15,7 @@ use crate::{
     terminal::{shown, shown_path},
 };
 
-/// The longest file that is read, in bytes.
+/// Maximum size of the file in bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// A value of the file.
@@ -25,14 +25,14 @@ pub(super) enum Value {
     Flag(bool),
 }
 
-/// A value, and the line that has it.
+/// A value with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed<T> {
     pub(super) value: T,
     pub(super) line: usize,
 }
 
-/// The content of the file.
+/// Contents of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) check: BTreeMap<Key, Placed<Value>>,
@@ -74,14 +74,14 @@ impl Content {
     }
 }
 
-/// A line that is wrong.
+/// An invalid line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     line: usize,
     message: String,
 }
 
-/// The text that is read.
+/// The parser's input.
 struct Reader<'t> {
     text: &'t str,
 }
@@ -98,7 +98,7 @@ impl Reader<'_> {
         SyntaxError { line: self.line(start), message: message.into() }
     }
 
-    /// Returns a key that is not known, with the one that was probably meant.
+    /// Returns the error for an unknown key, with the one that was probably meant.
     fn unknown(&self, key: &KeyOf<'_>, place: &str, known: &[&str]) -> SyntaxError {
         let found = key.get_ref();
         let hint = match nearest(found, known.iter().copied()) {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses what is no rule that warns.
+    /// Refuses anything but a rule of warnings.
     fn rule(&self, rule: &KeyOf<'_>) -> Result<(), SyntaxError> {
         let name = rule.get_ref();
         let found = shown(name).to_string();

@@ -1,6 +1,6 @@
 //! The keys of `serdes.toml`.
 
-/// The form of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A list of texts.
@@ -45,7 +45,7 @@ impl Key {
         Self::CustomOps,
     ];
 
-    /// Returns the key as it is written.
+    /// Returns the key's name in the file.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Paths => "paths",
@@ -59,7 +59,7 @@ impl Key {
         }
     }
 
-    /// Returns the form of its value.
+    /// Returns the type of its value.
     pub(super) const fn form(self) -> Form {
         match self {
             Self::Paths | Self::Exclude | Self::Tags | Self::CustomOps => Form::List,
@@ -69,5 +69,5 @@ impl Key {
     }
 }
 
-/// The key of the table of levels.
+/// Key of the table of levels.
 pub(super) const LEVELS: &str = "levels";

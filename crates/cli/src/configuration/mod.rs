@@ -1,6 +1,6 @@
-//! The configuration of `serdes check`: `serdes.toml`, and what the command line says besides.
+//! The configuration of `serdes check`: `serdes.toml` and the command line.
 //!
-//! Knows the keys of the file and the options that they stand for. It must never open an artifact.
+//! Maps the keys of the file to options. Opens no artifacts.
 
 mod effective;
 mod file;

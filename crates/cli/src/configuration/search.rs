@@ -1,4 +1,4 @@
-//! The place of `serdes.toml`.
+//! Finds `serdes.toml`.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 /// The name of the file.
 pub(super) const NAME: &str = "serdes.toml";
 
-/// Returns the file in the working directory or the nearest one above it, as a path from the
+/// Returns the file in the working directory or the nearest one above it, as a path relative to the
 /// working directory.
 pub(super) fn nearest() -> Option<PathBuf> {
     above(&env::current_dir().ok()?)

@@ -27,7 +27,7 @@ pub struct Restored {
     pub tensors: u64,
     /// Payload of all tensors in bytes.
     pub bytes: u64,
-    /// From the first read of data until the last byte was on the device.
+    /// Time from the first read until the last byte was on the device.
     pub time: Duration,
 }
 

@@ -18,7 +18,7 @@ use crate::{
     terminal::{count, shown, shown_path},
 };
 
-/// Bytes of a revision that are put into the temporary folder, at most, and files.
+/// Maximum size in bytes, and number, of a revision's files in the temporary folder.
 const MOST_BYTES: u64 = 64 << 30;
 const MOST_FILES: u64 = 1 << 20;
 /// Maximum size in bytes of a Git LFS pointer.

@@ -1,4 +1,4 @@
-//! The gate: levels of rules and the baseline, by the options that name them.
+//! The gate of reports: levels of rules and the baseline, from the options.
 
 use std::path::{Path, PathBuf};
 
@@ -14,24 +14,24 @@ use crate::{
     terminal::{count, shown, shown_path},
 };
 
-/// Largest baseline, in bytes.
+/// Maximum size of a baseline in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Levels of rules, and what is known.
+/// Levels of rules, and the baseline of known findings.
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) levels: Levels,
     pub(crate) baseline: Option<Baseline>,
     written: Option<PathBuf>,
-    /// True if the options say more than `--strict` does.
+    /// True if there are options other than `--strict`.
     pub(crate) is_active: bool,
 }
 
 impl Gate {
-    /// Returns the gate that the arguments name.
+    /// Creates the gate of the arguments.
     ///
     /// # Errors
-    /// If a level is for no rule, or for one that refuses; if the baseline cannot be read.
+    /// If a level is for an unknown rule, or for one that refuses; if the baseline cannot be read.
     pub(crate) fn of(arguments: &ReportArguments, strict: bool) -> Result<Self, Failure> {
         let mut levels = if strict { Levels::strict() } else { Levels::default() };
         for (name, level) in &arguments.levels.levels {
@@ -42,8 +42,8 @@ impl Gate {
         Ok(Self { levels, baseline, written: arguments.write_baseline.clone(), is_active })
     }
 
-    /// Writes the baseline of today, if it is asked for, and says so; a reason that was given for a
-    /// finding stays with it.
+    /// Writes the new baseline on request, and returns a message; reasons in the old baseline stay
+    /// with their findings.
     pub(crate) fn write(&self, report: &Report) -> Result<Option<String>, Failure> {
         let Some(path) = &self.written else { return Ok(None) };
         let mut baseline = Baseline::of(report);
@@ -59,7 +59,7 @@ impl Gate {
     }
 }
 
-/// Returns the rule that a level is for.
+/// Returns the rule of a level.
 fn warning(name: &str, level: Level) -> Result<Rule, Failure> {
     let rule: Rule =
         name.parse().map_err(|error| Failure::new(format_args!("--{level}: {error}")))?;
@@ -83,11 +83,11 @@ fn read(path: &Path) -> Result<Baseline, Failure> {
     Baseline::parse(&text).map_err(|error| failed(&error))
 }
 
-/// Number of outdated entries that are named.
+/// Maximum number of outdated entries that are named.
 const NAMED: usize = 20;
 
-/// Sentences about entries of the baseline that no longer occur: their artifact was judged without
-/// them, or is gone.
+/// Returns messages about outdated entries of the baseline: their artifact no longer has these
+/// findings, or is gone.
 pub(crate) fn outdated(comparison: &Comparison<'_>) -> Vec<String> {
     let unmatched = comparison.unmatched();
     let is_gone = |entry: &Entry| {

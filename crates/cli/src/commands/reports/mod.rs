@@ -1,5 +1,5 @@
-//! Reports of `check`: verdicts become findings, which go through the gate and then into each
-//! report that was asked for.
+//! Reports of `check`: verdicts become findings, which pass the gate and go to each requested
+//! report.
 
 mod gate;
 mod objects;
@@ -34,25 +34,25 @@ pub(crate) struct Reports {
     report: Report,
     loader: ModelLoader,
     text: TextOptions,
-    /// True if text for people is one page, which comes last.
+    /// True if the text output is one page at the end.
     is_page: bool,
     /// The lines of `--json`, for files.
     lines: String,
 }
 
-/// The verdicts on an artifact, counted.
+/// The counted verdicts on an artifact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// The worst outcome of all releases.
     pub(crate) outcome: Outcome,
-    /// The same in a word for people, where a model that computes something else has its own.
+    /// Name of the outcome in text, which distinguishes models that compute something else.
     pub(crate) words: &'static str,
-    /// The status, for which what is known does not count.
+    /// The status, without known findings.
     pub(crate) status: ExitStatus,
 }
 
 impl Reports {
-    /// Returns the reports that the arguments ask for.
+    /// Creates the reports of the arguments.
     ///
     /// # Errors
     /// If the options contradict each other, or the baseline cannot be read.
@@ -80,24 +80,24 @@ impl Reports {
         })
     }
 
-    /// Returns true if the library is to turn warnings into reasons: where levels or a baseline are
-    /// given, they do it.
+    /// Returns true if the library converts warnings to reasons: levels or a baseline do that
+    /// themselves.
     pub(crate) fn strict(&self, arguments: &CheckArguments) -> bool {
         arguments.strict && !self.gate.is_active
     }
 
-    /// Returns true if text for people is printed as it comes.
+    /// Returns true if text is printed immediately.
     pub(crate) fn is_streamed(&self) -> bool {
         self.outputs.standard == Some(Form::Report(Format::Text)) && !self.is_page
     }
 
-    /// Adds a sentence that is about no artifact; where text is printed as it comes, the caller
-    /// prints it.
+    /// Adds a message that concerns no artifact; if text is printed immediately, the caller prints
+    /// it.
     pub(crate) fn note(&mut self, sentence: String) {
         self.report.note(sentence);
     }
 
-    /// Adds the verdicts on an artifact, shows them if it is time to, and counts them.
+    /// Adds and counts the verdicts on an artifact, and prints them if output is immediate.
     pub(crate) fn add(
         &mut self,
         found: &Verdicts,
@@ -175,8 +175,8 @@ impl Reports {
         self.gate.baseline.clone()
     }
 
-    /// Writes the reports; gives the status that counts in place of the one that was found, where
-    /// a baseline was written: all of it is known now.
+    /// Writes the reports; returns the status to use instead of the computed one, if a baseline was
+    /// written: everything is known then.
     pub(crate) fn finish(
         mut self,
         status: ExitStatus,
@@ -224,7 +224,7 @@ impl Reports {
         }
     }
 
-    /// Adds the report in Markdown to the summary of a job of GitHub, in one.
+    /// Appends the report in Markdown to the summary of a GitHub job, if there is one.
     fn summarise(&self) -> Result<(), Failure> {
         let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The objects of `--json`: as the library has them, with what levels and the baseline change.
+//! The JSON objects of `--json`: the library's, adjusted by levels and the baseline.
 
 use serde_json::{Map, Value, json};
 use serdes_check::{
@@ -8,7 +8,7 @@ use serdes_check::{
 
 use crate::{commands::remedies, failure::Failure, objects};
 
-/// Returns the outcome that a cell is: a model that computes something else is acceptable.
+/// Returns the outcome of a cell: a model that computes something else is acceptable.
 pub(crate) const fn outcome(cell: Cell) -> Outcome {
     match cell {
         Cell::Yes | Cell::Differs => Outcome::Acceptable,
@@ -17,7 +17,7 @@ pub(crate) const fn outcome(cell: Cell) -> Outcome {
     }
 }
 
-/// Returns the object of a verdict, as it stands with these levels and this baseline.
+/// Returns the object of a verdict, with these levels and this baseline applied.
 pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failure> {
     let mut object = objects::verdict(verdict).map_err(Failure::of)?;
     let mut list = |name: &str| match object.get_mut(name).map(Value::take) {
@@ -45,7 +45,7 @@ pub(crate) fn judged(verdict: &Verdict, answer: &Answer) -> Result<Value, Failur
     Ok(object)
 }
 
-/// Returns a warning as a reason, as `--strict` has it.
+/// Converts a warning to a reason, like `--strict`.
 fn denied(warning: Value, finding: &Finding) -> Value {
     let mut reason = Map::new();
     reason.insert("found".to_owned(), Value::Null);
@@ -58,7 +58,7 @@ fn denied(warning: Value, finding: &Finding) -> Value {
     reason.into()
 }
 
-/// Returns the object behind those of an artifact, where several releases are asked about.
+/// Returns the object after those of an artifact, if several releases are judged.
 pub(crate) fn releases(path: &str, artifact: &Artifact) -> Value {
     let answers = || artifact.answers().iter();
     let taking = |answer: &&Answer| outcome(answer.cell) == Outcome::Acceptable;

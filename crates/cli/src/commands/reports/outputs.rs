@@ -1,4 +1,4 @@
-//! The reports that were asked for, and where each goes. It must never know what is in one.
+//! The requested reports and their destinations. Does not depend on their contents.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A form of a report.
+/// A format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The objects of `--json`.
@@ -18,17 +18,17 @@ pub(crate) enum Form {
     Report(Format),
 }
 
-/// The reports that were asked for.
+/// The requested reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outputs {
-    /// The form for standard output; `None` where it went into a file.
+    /// The format on standard output; `None` if all go to files.
     pub(crate) standard: Option<Form>,
     pub(crate) files: Vec<(Form, PathBuf)>,
 }
 
 impl Outputs {
-    /// Returns the reports that the arguments name. Without any it is text for people, or with
-    /// `--json` the objects; reports in files come besides.
+    /// Returns the reports of the arguments. The default is text, or the objects with `--json`;
+    /// reports in files are additional.
     pub(crate) fn of(
         arguments: &ReportArguments,
         terminal: &mut Terminal,
@@ -44,15 +44,14 @@ impl Outputs {
         Ok(Self { standard, files: files.collect() })
     }
 
-    /// Returns true if some report is of the findings of all artifacts.
+    /// Returns true if the format is requested.
     pub(crate) fn is_asked(&self, form: Form) -> bool {
         self.standard == Some(form) || self.files.iter().any(|(other, _)| *other == form)
     }
 }
 
 impl Form {
-    /// Returns the form of this name; the objects have the only one that is no report of the
-    /// library.
+    /// Returns the format of this name; only the objects are no report of the library.
     fn named(name: &str) -> Self {
         name.parse().map_or(Self::Json, Self::Report)
     }

@@ -1,4 +1,4 @@
-//! Golden bytes of a crate: which are missing, and having its tests write them.
+//! Golden bytes of a crate: finds missing ones, and lets the crate's tests write them.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, harmless},
 };
 
-/// Has the tests of a crate write the golden bytes that are missing, or only looks.
+/// Lets a crate's tests write the missing golden bytes, or only checks.
 pub(super) fn run(
     arguments: &GoldenArguments,
     terminal: &mut Terminal,
@@ -67,7 +67,7 @@ pub(super) fn run(
     )))
 }
 
-/// Returns the file that is missing, by its path in the crate.
+/// Returns the path of a missing file in the crate.
 fn file(difference: &Difference) -> Option<String> {
     match difference {
         Difference::NoGolden { line, format, number, .. } => {
@@ -77,7 +77,8 @@ fn file(difference: &Difference) -> Option<String> {
     }
 }
 
-/// Runs the tests that have golden bytes. That some fail is no failure here: what they wrote counts.
+/// Runs the tests with golden bytes. Failing tests are not an error: the files that they wrote
+/// count.
 fn run_tests(arguments: &GoldenArguments) -> Result<bool, Failure> {
     let manifest = manifest(&arguments.directory)?;
     let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
@@ -88,7 +89,8 @@ fn run_tests(arguments: &GoldenArguments) -> Result<bool, Failure> {
     } else {
         command.args(&arguments.cargo);
     }
-    // Standard output is ours; what cargo and the tests say goes to standard error.
+    // Standard output is reserved for results; output of cargo and the tests goes to standard
+    // error.
     let output = command
         .env("SERDES_GOLDEN", "write")
         .stdin(Stdio::null())

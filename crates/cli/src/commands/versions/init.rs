@@ -1,4 +1,4 @@
-//! The first versions.toml of a crate.
+//! Creates the first versions.toml of a crate.
 
 use serde_json::json;
 use serdes::version::Date;
@@ -12,7 +12,7 @@ use crate::{
     terminal::{GOOD, NAME, Terminal, json_of_path, shown},
 };
 
-/// Makes the file, and says what comes next.
+/// Creates the file, and prints the next steps.
 pub(super) fn run(
     arguments: &InitVersionsArguments,
     terminal: &mut Terminal,
@@ -55,7 +55,7 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// Returns the steps that are the author's own.
+/// Returns the remaining steps for the author.
 fn next(format: &str, line: &str) -> Vec<String> {
     vec![
         "Cargo.toml: `serdes` and `prost` under [dependencies], `serdes-version-registry` under \

@@ -104,10 +104,11 @@ fn warn_of_age(file: &dyn std::fmt::Display, as_of: Date, terminal: &mut Termina
     }
 }
 
-/// The text above the entries of a line.
+/// The heading of a line's entries.
 struct Title {
     name: String,
-    /// The summary, then the release if the line has one, and the window if it is not 28 days.
+    /// The summary, followed by the release if the line has one, and the window if it is not 28
+    /// days.
     description: String,
 }
 
@@ -125,7 +126,7 @@ impl Title {
     }
 }
 
-/// Prints a line with its entries: a table for people, an object an entry with `--json`.
+/// Prints a line with its entries: a table as text, one object per entry with `--json`.
 fn list_line<'r>(
     Title { name, description }: &Title,
     rows: impl Iterator<Item = Row<'r>>,
@@ -188,7 +189,7 @@ impl<'r> Row<'r> {
         }
     }
 
-    /// Returns the cells of the table for people.
+    /// Returns the cells of the text table.
     fn cells(&self) -> Vec<String> {
         let week_4_old = match self.younger_than_window {
             true => format!("week_4_old (only {} of {} days)", self.age_days, self.window_days),

@@ -1,4 +1,4 @@
-//! Rewriting or checking versions.lock.
+//! Rewrites or checks versions.lock.
 
 use std::path::Path;
 
@@ -61,8 +61,8 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// For a format without golden bytes, the one that was meant where its name is nearly that of
-/// another.
+/// Returns the format that was probably meant by a format without golden bytes, if their names are
+/// similar.
 pub(super) fn meant(difference: &Difference, package: &Package) -> Option<String> {
     let Difference::NoGolden { line, format, .. } = difference else { return None };
     let others = package.formats(line);
@@ -74,7 +74,7 @@ pub(super) fn meant(difference: &Difference, package: &Package) -> Option<String
     })
 }
 
-/// Returns a number of formats, for people.
+/// Formats a number of formats.
 pub(super) fn formats_of(count: usize) -> String {
     match count {
         1 => "1 format".to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn formats_of(count: usize) -> String {
     }
 }
 
-/// Returns a number of differences, for people.
+/// Formats a number of differences.
 pub(super) fn differences_of(count: usize) -> String {
     match count {
         1 => "1 difference".to_owned(),

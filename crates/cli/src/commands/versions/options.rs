@@ -1,18 +1,18 @@
-//! The values of options of these commands, and the name of the file in their folder.
+//! Option values of these commands, and the name of the file.
 
 use serdes::version::{Date, ReleaseNumber};
 
 use crate::failure::Failure;
 
-/// The file with the lines of a crate.
+/// Name of the file with the version lines of a crate.
 pub(super) const FILE: &str = "versions.toml";
 
-/// Returns the day that an option names.
+/// Parses the day of an option.
 pub(super) fn day(option: &str, text: &str) -> Result<Date, Failure> {
     text.parse::<Date>().map_err(|error| Failure::new(format_args!("{option} {text}: {error}")))
 }
 
-/// Returns the release that `--release` names, if it is given.
+/// Parses the release of `--release`, if it is given.
 pub(super) fn release(text: Option<&str>) -> Result<Option<ReleaseNumber>, Failure> {
     let Some(text) = text else { return Ok(None) };
     match text.parse::<ReleaseNumber>() {

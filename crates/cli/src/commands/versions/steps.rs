@@ -1,4 +1,4 @@
-//! Adding an entry to a line, and moving the registry's day with a release.
+//! Adds an entry to a line, and advances the registry's day with a release.
 
 use std::path::Path;
 
@@ -103,7 +103,7 @@ fn entry(arguments: &AddVersionArguments, introduced: Date) -> Result<NewEntry, 
     Ok(entry)
 }
 
-/// Refuses an entry that is not for the next release of its line.
+/// Refuses an entry that does not fit the next release of its line.
 fn check_releases(edited: &Edited, directory: &Path) -> Result<(), Failure> {
     let package = Package::of_declarations(directory, edited.declarations());
     let broken = package.broken_releases().map_err(Failure::of)?;
@@ -115,7 +115,7 @@ fn check_releases(edited: &Edited, directory: &Path) -> Result<(), Failure> {
         .with_hint("`--release` moves the release of the line with the entry"))
 }
 
-/// Formats that no earlier entry of the line names: new types, or slips of the pen.
+/// Returns formats that no earlier entry of the line has: new types, or misspellings.
 fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
     let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
     let earlier = entries.and_then(|entries| entries.split_last()).map(|(_, earlier)| earlier);
@@ -125,8 +125,7 @@ fn new_formats(edited: &Edited, line: &str, formats: &[String]) -> Vec<String> {
     formats.iter().filter(known).cloned().collect()
 }
 
-/// Returns a new format whose name is nearly that of one that the line has is a slip, unless its
-/// author says that it is none.
+/// Refuses a new format whose name is similar to an existing one, unless the author confirms it.
 fn check_names(edited: &Edited, line: &str, new: &[String]) -> Result<(), Failure> {
     let entries = edited.declarations().line(line).map(|line| line.entries.as_slice());
     let formats = entries.into_iter().flatten().flat_map(|entry| &entry.formats);
@@ -144,7 +143,7 @@ fn check_names(edited: &Edited, line: &str, new: &[String]) -> Result<(), Failur
     Ok(())
 }
 
-/// Returns the steps that are the author's own.
+/// Returns the remaining steps for the author.
 fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> String {
     if golden.is_empty() {
         return "next: nothing; the entry names no formats".to_owned();
@@ -157,7 +156,7 @@ fn next(arguments: &AddVersionArguments, number: i32, golden: &[String]) -> Stri
     )
 }
 
-/// Moves the registry's day and freezes what is new.
+/// Advances the registry's day and freezes new formats.
 pub(super) fn release(
     arguments: &ReleaseVersionsArguments,
     terminal: &mut Terminal,
@@ -233,7 +232,7 @@ fn say_releases(releases: &[LineRelease], terminal: &mut Terminal) -> Result<(),
     Ok(())
 }
 
-/// Returns the selections for older builds that are younger than these.
+/// Returns the selections for older builds that are younger than these builds.
 fn young(declarations: &Declarations) -> Vec<String> {
     let lines = declarations.lines.iter();
     lines
@@ -254,7 +253,8 @@ fn young(declarations: &Declarations) -> Vec<String> {
         .collect()
 }
 
-/// Formats of a crate that are not frozen yet; any other difference from its lock is a failure.
+/// Returns the formats of a crate that are not frozen yet; any other difference from its lock is a
+/// failure.
 fn freezable(directory: &Path) -> Result<Vec<Difference>, Failure> {
     let differences = package(directory)?.unreleasable().map_err(Failure::of)?;
     let (additions, others): (Vec<_>, Vec<_>) =
@@ -300,7 +300,7 @@ fn say_selections(edited: &Edited, terminal: &mut Terminal) -> Result<(), Failur
     Ok(())
 }
 
-/// A step that a rule refuses is an answer of no; anything else could not be done.
+/// Converts an error: a step that a rule refuses is an answer, anything else a failure.
 fn failure(error: EditError) -> Failure {
     match error {
         EditError::Refused(_) | EditError::AsOfGoesBack { .. } => Failure::no(error),
