@@ -1,4 +1,4 @@
-//! Artifacts whose type an installed package does not read.
+//! Artifacts with types that an installed package cannot read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,10 +18,10 @@ use crate::{
     rule::Rule,
 };
 
-/// Bytes of the header of a safetensors file.
+/// Maximum size of a safetensors header in bytes.
 const HEADER_LIMIT: u64 = 100_000_000;
 
-/// The release of safetensors that first reads an element type, for types that came later than 0.4.
+/// First release of safetensors that reads an element type, for types added after 0.4.
 const SINCE: [(&str, [u64; 2]); 7] = [
     ("F8_E8M0", [0, 6]),
     ("F4", [0, 6]),
@@ -35,16 +35,17 @@ const SINCE: [(&str, [u64; 2]); 7] = [
 /// A problem of an artifact with an installed package.
 pub type ArtifactProblem = Problem;
 
-/// An entry of a header, of which only the type counts; `__metadata__` has none.
+/// An entry of a header, reduced to its type; `__metadata__` has none.
 #[derive(Deserialize)]
 struct Entry {
     dtype: Option<String>,
 }
 
-/// Compares the element types of a safetensors file with what the installed safetensors reads.
+/// Compares the element types of a safetensors file with those that the installed safetensors
+/// reads.
 ///
-/// `None` where there is nothing to say: no such package, no such file, or types that it reads.
-/// Whether the file is whole is not looked at.
+/// Returns `None` if the package or the file is missing, or all types can be read. The file is not
+/// checked for completeness.
 #[must_use]
 pub fn judge_safetensors(
     environment: &Environment,
@@ -66,7 +67,8 @@ pub fn judge_safetensors(
         from: Some(package.version.clone()),
         to: Target::Specifiers(format!(">={since}.0").parse().ok()?),
     };
-    // The change heals by its very bound; what else it does is judged as for any other remedy.
+    // The change satisfies the bound by construction; its other effects are checked like any
+    // remedy's.
     let mut remedies = Vec::new();
     if remedy::breaks_nothing(environment, std::slice::from_ref(&change), libraries) {
         let changes = vec![change];

@@ -1,4 +1,4 @@
-//! The version of a plug-in by the file beside its library, and jaxlib's comparison of it.
+//! The version of a plug-in from the file beside its library, and jaxlib's comparison with it.
 
 use std::{fs::File, io::Read as _, path::Path};
 
@@ -6,25 +6,25 @@ use pep440_rs::Version;
 
 use crate::read;
 
-/// The release of jaxlib from which on it compares versions of plug-ins.
+/// First release of jaxlib that compares versions of plug-ins.
 const COMPARES_SINCE: [u64; 3] = [0, 5, 3];
 /// The last release that was measured to compare the version of ROCm's plug-in.
 const COMPARES_ROCM_UNTIL: [u64; 3] = [0, 8, 0];
-/// Bytes of a version file.
+/// Maximum size of a version file in bytes.
 const LIMIT: u64 = 1 << 20;
 
-/// A plug-in that is installed beside its version file.
+/// An installed plug-in with its version file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstalledPlugin {
     /// The name between `jax-` and `-pjrt`, such as `cuda12`.
     pub name: String,
-    /// The version by `version.py`.
+    /// The version in `version.py`.
     pub version: Version,
 }
 
 impl InstalledPlugin {
-    /// Returns the plug-in of a library that lies where its wheel puts it, as in
+    /// Finds the plug-in of a library at its place in a wheel, as in
     /// `jax_plugins/xla_cuda12/xla_cuda_plugin.so`; `None` for any other place.
     #[must_use]
     pub fn of_library(library: &Path) -> Option<Self> {
@@ -40,20 +40,20 @@ impl InstalledPlugin {
         Some(Self { name, version })
     }
 
-    /// Tells whether a release of jaxlib leaves the kernels of the plug-in out, because it compares
-    /// the versions and they differ: CUDA's and oneAPI's from 0.5.3 on, ROCm's until 0.8.
+    /// Returns true if a release of jaxlib ignores the kernels of the plug-in, because it compares
+    /// the versions and they differ: CUDA's and oneAPI's since 0.5.3, ROCm's until 0.8.
     #[must_use]
     pub fn is_dropped_by(&self, jaxlib: &Version) -> bool {
         is_dropped(&self.name, &self.version, jaxlib)
     }
 }
 
-/// Tells whether a release of jaxlib compares versions of plug-ins with its own.
+/// Returns true if a release of jaxlib compares versions of plug-ins with its own.
 pub(crate) fn compares(jaxlib: &Version) -> bool {
     jaxlib.clone().without_local() >= Version::new(COMPARES_SINCE)
 }
 
-/// Tells whether jaxlib compares the version of a plug-in with its own and finds another one.
+/// Returns true if jaxlib compares the version of a plug-in with its own and they differ.
 pub(crate) fn is_dropped(name: &str, plugin: &Version, jaxlib: &Version) -> bool {
     let (plugin, jaxlib) = (plugin.clone().without_local(), jaxlib.clone().without_local());
     let is_compared = if name.starts_with("rocm") {

@@ -1,7 +1,7 @@
-//! The tables of releases, with their texts parsed.
+//! The parsed tables of releases.
 //!
-//! The crate `serdes-releases` has them; a test parses what is in them, so that reading them cannot
-//! fail for a user.
+//! The tables are in the crate `serdes-releases`; a test parses them, so that parsing cannot fail
+//! for a user.
 
 use std::{collections::HashMap, str::FromStr as _, sync::OnceLock};
 
@@ -18,11 +18,11 @@ pub(crate) struct Release {
     pub(crate) requires: Vec<Requirement>,
     pub(crate) pjrt: Option<u32>,
     pub(crate) minimum_jaxlib: Option<Version>,
-    /// The libtpu that the extra `tpu` of jax pins.
+    /// The libtpu pinned by the extra `tpu` of jax.
     pub(crate) libtpu: Option<Requirement>,
 }
 
-/// A need that was measured or reported, and that no metadata declares, or declares otherwise.
+/// A measured or reported requirement that the metadata do not declare correctly.
 #[derive(Debug)]
 pub(crate) struct Need {
     pub(crate) package: String,
@@ -34,14 +34,14 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Tells whether the need was measured for one release alone, so that it counts more than what
-    /// that release declares.
+    /// Returns true if the requirement was measured for one release only, so that it takes
+    /// precedence over that release's metadata.
     pub(crate) fn replaces_declared(&self) -> bool {
         self.measured && self.versions.to_string().starts_with("==")
     }
 }
 
-/// The releases that this build knows.
+/// The known releases of packages.
 #[derive(Debug)]
 pub struct Releases {
     as_of: String,
@@ -139,14 +139,14 @@ impl Releases {
         self.packages.get(package).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a release of a package; the local part of the version does not count.
+    /// Returns a release of a package; the local part of the version is ignored.
     pub(crate) fn release(&self, package: &str, version: &Version) -> Option<&Release> {
         let version = version.clone().without_local();
         self.of(package).iter().find(|release| release.version == version)
     }
 
-    /// Returns the newest release that satisfies a specifier; pre-releases only where nothing else
-    /// does.
+    /// Returns the newest release that satisfies a specifier; a pre-release only if there is no
+    /// other.
     pub(crate) fn newest(&self, package: &str, specifiers: &VersionSpecifiers) -> Option<&Release> {
         let fits = |release: &&Release| specifiers.contains(&release.version);
         let releases = self.of(package);
@@ -154,13 +154,13 @@ impl Releases {
         stable.clone().find(fits).or_else(|| releases.iter().rev().find(fits))
     }
 
-    /// Returns the minor of PJRT of a package's release.
+    /// Returns the PJRT minor of a package's release.
     pub(crate) fn pjrt_minor(&self, package: &str, version: &Version) -> Option<u32> {
         let version = version.clone().without_local();
         let listed = self.pjrt.get(package).and_then(|minors| {
             minors.iter().find(|(known, _)| *known == version).map(|(_, minor)| *minor)
         });
-        // The halves of a plug-in are built beside jaxlib, from the same sources.
+        // Both packages of a plug-in are built together with jaxlib, from the same sources.
         let same_day = || {
             let built_beside = package.starts_with("jax-cuda") && package.ends_with("-pjrt");
             let jaxlib = (built_beside || package == "jaxlib").then_some("jaxlib")?;
@@ -173,17 +173,17 @@ impl Releases {
     pub(crate) fn cudnn_of(&self, plugin: &str, version: &Version) -> Option<&Version> {
         let version = version.clone().without_local();
         let ranges = self.built_with.get(plugin)?;
-        // Between two ranges the older one is the least that can be said.
+        // Between two ranges, use the older one as a lower bound.
         let (_, _, cudnn) = ranges.iter().rev().find(|(from, _, _)| *from <= version)?;
         Some(cudnn)
     }
 
-    /// Returns the oldest driver of a major of CUDA.
+    /// Returns the oldest driver for a CUDA major.
     pub(crate) fn driver_for(&self, cuda: u64) -> Option<&str> {
         self.drivers.iter().find(|(major, _)| *major == cuda).map(|(_, version)| version.as_str())
     }
 
-    /// The needs of a package's release.
+    /// Returns the requirements of a package's release.
     pub(crate) fn needs_of<'a>(
         &'a self,
         package: &'a str,

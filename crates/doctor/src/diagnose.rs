@@ -1,4 +1,4 @@
-//! From an environment to the answer about it.
+//! Diagnoses an environment.
 
 use crate::{
     data::Releases,
@@ -9,7 +9,7 @@ use crate::{
     remedy,
 };
 
-/// Judges an environment, and looks for remedies.
+/// Diagnoses an environment, and searches for remedies.
 #[must_use]
 pub fn diagnose(environment: &Environment, libraries: &dyn Libraries) -> Diagnosis {
     let Findings { mut problems, warnings, unknown, .. } = judge::judge(environment, libraries);

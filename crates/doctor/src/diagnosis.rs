@@ -1,4 +1,4 @@
-//! The answer about one environment.
+//! The diagnosis of one environment.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -10,19 +10,19 @@ use crate::{
     warning::{Unknown, Warning},
 };
 
-/// The answer as a word.
+/// The verdict on an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No problem was found.
     Fits,
-    /// Something does not fit.
+    /// Packages are incompatible.
     DoesNotFit,
     /// No problem was found, and a component could not be judged.
     Unknown,
 }
 
 impl Verdict {
-    /// Returns the word, as the JSON object has it.
+    /// Returns the verdict's name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,52 +51,52 @@ pub enum Target {
 pub struct Change {
     /// The package, by its normal name.
     pub package: String,
-    /// The version that is there.
+    /// The installed version.
     pub from: Option<Version>,
-    /// The version that is wanted.
+    /// The version to install.
     pub to: Target,
 }
 
-/// A way to make a problem go away.
+/// A set of changes that solves a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Remedy {
-    /// The packages that change; empty where no package heals the problem.
+    /// The packages to change; empty if changing packages does not help.
     pub changes: Vec<Change>,
     /// The command that makes the changes, for the tool of the environment.
     pub command: Option<String>,
-    /// The remedy in words.
+    /// The remedy as text.
     pub text: String,
 }
 
-/// Something that does not fit.
+/// An incompatibility.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Problem {
     /// The rule.
     pub rule: Rule,
-    /// The packages that it is about.
+    /// The packages concerned.
     pub packages: Vec<String>,
     /// The found item.
     pub found: String,
     /// The expected item.
     pub expected: String,
-    /// The sentence for people: one line, with both versions.
+    /// Message in one line, with both versions.
     pub message: String,
     /// The error or effect that a user of the unchanged environment sees.
     pub symptom: Option<String>,
-    /// The file that shows it.
+    /// The file that shows the problem.
     pub location: Option<String>,
     /// Checked remedies, the one with the fewest changes first.
     pub remedies: Vec<Remedy>,
-    /// Sets of changes that may heal it, before they are checked.
+    /// Sets of changes to check as remedies.
     pub(crate) candidates: Vec<Vec<Change>>,
-    /// The remedy in words where no package heals it.
+    /// Text of the remedy if changing packages does not help.
     pub(crate) words: Option<String>,
 }
 
 impl Problem {
-    /// Returns the rule and the packages: two problems of the same key are one.
+    /// Returns the rule and the packages, which identify a problem.
     pub(crate) fn key(&self) -> (Rule, BTreeSet<String>) {
         (self.rule, self.packages.iter().cloned().collect())
     }
@@ -108,21 +108,21 @@ impl Problem {
 pub struct Component {
     /// The package, by its normal name.
     pub name: String,
-    /// The version that decides.
+    /// The version used for the diagnosis.
     pub version: Version,
-    /// The version by the metadata.
+    /// The version in the metadata.
     pub metadata_version: Option<Version>,
     /// The folder.
     pub path: Option<String>,
     /// The source of the information: `metadata`, `entry_point`, `module` or `lock`.
     pub found_by: &'static str,
-    /// The minor of PJRT, where it is known.
+    /// The PJRT minor, if it is known.
     pub pjrt_minor: Option<u32>,
     /// The library of a plug-in.
     pub library: Option<String>,
 }
 
-/// The answer about one environment.
+/// The diagnosis of one environment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
@@ -136,12 +136,12 @@ pub struct Diagnosis {
     pub warnings: Vec<Warning>,
     /// Packages and rules that could not be judged.
     pub unknown: Vec<Unknown>,
-    /// Tells whether warnings count as problems.
+    /// True if warnings count as problems.
     pub strict: bool,
 }
 
 impl Diagnosis {
-    /// Returns the answer as a word.
+    /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if !self.problems.is_empty() || (self.strict && !self.warnings.is_empty()) {

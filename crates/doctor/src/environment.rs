@@ -1,4 +1,4 @@
-//! An environment as it was read: packages, plug-ins, and the system below them.
+//! The contents of an environment: packages, plug-ins, and the system.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
@@ -11,7 +11,7 @@ use crate::{
     warning::{Unknown, Warning},
 };
 
-/// The form of an environment.
+/// The kind of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name of the form, as the JSON object has it.
+    /// Returns the kind's name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,15 +41,15 @@ impl Kind {
     }
 }
 
-/// The tool that changes the environment.
+/// The tool that manages the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tool {
     /// pip.
     Pip,
-    /// `uv pip`, for environments that uv made.
+    /// `uv pip`, for environments created by uv.
     UvPip,
-    /// uv, for projects with a lock of its own.
+    /// uv, for projects with their own lock.
     Uv,
     /// Poetry.
     Poetry,
@@ -57,7 +57,7 @@ pub enum Tool {
     Conda,
 }
 
-/// A framework that finds plug-ins in packages.
+/// A framework that discovers plug-ins in packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PluginFramework {
@@ -67,28 +67,28 @@ pub enum PluginFramework {
     TorchXla,
 }
 
-/// A module that jax or torch_xla takes for a plug-in.
+/// A module that jax or torch_xla recognizes as a plug-in.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PluginModule {
-    /// The framework that takes it.
+    /// The framework that recognizes it.
     pub framework: PluginFramework,
     /// The name of the module, such as `jax_plugins.xla_cuda12`.
     pub module: String,
     /// The folder or the file of the module.
     pub path: PathBuf,
-    /// The package that owns it, by the record or the entry point.
+    /// The package that owns it, from the record or the entry point.
     pub owner: Option<String>,
-    /// Tells whether an entry point names it.
+    /// True if it has an entry point.
     pub entry_point: bool,
-    /// Tells whether the module is there.
+    /// True if the module exists.
     pub exists: bool,
-    /// The library of the plug-in, where one was found below the module.
+    /// The library of the plug-in, if one was found below the module.
     pub library: Option<PathBuf>,
 }
 
 impl PluginModule {
-    /// Returns the name of the platform that the module registers, where the module's name tells
+    /// Returns the name of the platform that the module registers, if the module's name determines
     /// it.
     #[must_use]
     pub fn platform(&self) -> Option<&'static str> {
@@ -103,7 +103,7 @@ impl PluginModule {
     }
 }
 
-/// A library of a judged package, with what it asks of the system.
+/// A library of a judged package, with its requirements on the system.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SystemNeed {
@@ -111,11 +111,11 @@ pub struct SystemNeed {
     pub package: String,
     /// The library.
     pub path: PathBuf,
-    /// The newest version of the C library that it needs.
+    /// The newest version of the C library that it requires.
     pub glibc: Option<(u64, u64)>,
     /// The system that it is for: `linux`, `darwin` or `win32`.
     pub system: &'static str,
-    /// The machines that it is for, such as `x86_64`; several of a universal library.
+    /// The machines that it is for, such as `x86_64`; several for a universal library.
     pub machines: Vec<String>,
 }
 
@@ -123,17 +123,17 @@ pub struct SystemNeed {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Environment {
-    /// The path by which people know it.
+    /// Display path of the environment.
     pub label: String,
-    /// The form.
+    /// Kind of the environment.
     pub kind: Kind,
-    /// The tool that changes it.
+    /// The tool that manages it.
     pub tool: Tool,
     /// The version of Python, at least MAJOR.MINOR.
     pub python: Option<Version>,
-    /// Tells whether Python is a build without the global interpreter lock, such as `python3.13t`.
+    /// True if Python is a build without the global interpreter lock, such as `python3.13t`.
     pub free_threaded: bool,
-    /// The Python for which markers are evaluated where a lock is for several.
+    /// The Python for which markers are evaluated, if a lock is for several.
     pub assumed_python: Option<Version>,
     /// `linux`, `darwin` or `win32`.
     pub system: &'static str,
@@ -141,28 +141,28 @@ pub struct Environment {
     pub machine: Option<String>,
     /// MAJOR and MINOR of the C library.
     pub glibc: Option<(u64, u64)>,
-    /// The version of NVIDIA's driver, as its library is called.
+    /// The version of NVIDIA's driver, from its library's name.
     pub driver: Option<String>,
-    /// The number of all packages, judged or not.
+    /// Number of all packages, judged or not.
     pub count: usize,
-    /// The packages that are judged, by name.
+    /// The judged packages, by name.
     pub packages: BTreeMap<String, Package>,
-    /// Packages with metadata of several versions.
+    /// Packages with metadata for several versions.
     pub duplicates: Vec<(String, Vec<Version>)>,
-    /// Tells whether an installer adds packages to those that are named: a requirements file lists
-    /// what its author asked for, or all that was installed.
+    /// True if an installer adds packages to the listed ones: a requirements file lists the
+    /// author's requirements, or all installed packages.
     pub is_partial: bool,
-    /// Tells whether jaxlib holds the CUDA plug-in itself, as conda's builds for CUDA do.
+    /// True if jaxlib contains the CUDA plug-in, as in conda's builds for CUDA.
     pub jaxlib_holds_plugin: bool,
     /// The plug-ins that jax would find.
     pub plugins: Vec<PluginModule>,
-    /// The libraries that were looked at.
+    /// The libraries that were read.
     pub needs: Vec<SystemNeed>,
     /// The libraries in `tensorflow-plugins`.
     pub tensorflow_plugins: Vec<PathBuf>,
     /// Parts that were not read.
     pub read_warnings: Vec<Warning>,
-    /// Packages of which the version could not be read.
+    /// Packages whose version could not be read.
     pub unread: Vec<Unknown>,
 }
 
@@ -199,7 +199,7 @@ impl Environment {
         self.packages.get(name)
     }
 
-    /// Returns the package that is named, or for `tensorflow` any of its builds.
+    /// Returns the package of this name, or for `tensorflow` any of its builds.
     #[must_use]
     pub fn provider(&self, name: &str) -> Option<&Package> {
         if name == "tensorflow" {
@@ -208,13 +208,13 @@ impl Environment {
         self.packages.get(name)
     }
 
-    /// Tells whether there are files, and not only names and versions.
+    /// Returns true if there are files, and not only names and versions.
     #[must_use]
     pub fn has_files(&self) -> bool {
         self.kind != Kind::Lock
     }
 
-    /// Returns the values of markers; those of Python 3.12 on Linux where nothing says otherwise.
+    /// Returns the values for markers; Python 3.12 on Linux by default.
     pub(crate) fn markers(&self) -> Option<MarkerEnvironment> {
         let python = self.python.as_ref().or(self.assumed_python.as_ref());
         let (major, minor) = python.map_or((3, 12), crate::package::minor);

@@ -4,7 +4,7 @@
 //! An environment is a virtual environment, a conda prefix, a folder of packages, the root of an
 //! image, or a lock file. Nothing in it is run, imported or loaded: versions come from metadata,
 //! version files and the headers of libraries. Compatibility is decided by tables of measured
-//! releases ([`Releases`]), by the requirements that packages declare, and by their files.
+//! releases ([`Releases`]), by the packages' declared requirements, and by their files.
 //!
 //! ```no_run
 //! use serdes_doctor::{Environment, TablesOnly, diagnose};
@@ -21,11 +21,11 @@
 //! # Ok::<(), serdes_doctor::ReadError>(())
 //! ```
 //!
-//! A remedy is given only if the environment as the remedy changes it, checked by the same rules,
-//! no longer has the problem and has no new one.
+//! A remedy is suggested only if the changed environment, checked by the same rules, no longer has
+//! the problem and has no new one.
 
 #![forbid(unsafe_code)]
-// No file of an environment makes the crate panic: what could is an exception with its reason.
+// Files of an environment must not make the crate panic: each exception states its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,5 +1,5 @@
-//! Facts that only the bytes of a library hold, requested through a trait: reading them takes
-//! readers of machine code and tables of symbols, which this crate does not have.
+//! Facts from the bytes of libraries, accessed through a trait: this crate lacks the readers of
+//! machine code and symbol tables.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use pep440_rs::Version;
 
 use crate::rule::Rule;
 
-/// A reason for which a PJRT plug-in and a jaxlib do not go together.
+/// A reason why a PJRT plug-in and a jaxlib are incompatible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
@@ -17,17 +17,17 @@ pub struct Misfit {
     pub found: String,
     /// The expected item.
     pub expected: String,
-    /// The sentence for people.
+    /// Message for users.
     pub message: String,
 }
 
 impl Misfit {
-    /// Makes a reason of its rule and the sentence for people.
+    /// Creates a reason from its rule and message.
     pub fn new(rule: Rule, message: impl Into<String>) -> Self {
         Self { rule, found: String::new(), expected: String::new(), message: message.into() }
     }
 
-    /// Returns the same with the found and the expected item.
+    /// Sets the found and the expected item.
     #[must_use]
     pub fn with_values(self, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { found: found.into(), expected: expected.into(), ..self }
@@ -38,40 +38,39 @@ impl Misfit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// The reasons for which they do not go together.
+    /// The reasons for the incompatibility.
     pub misfits: Vec<Misfit>,
-    /// The sentence for people if a version of PJRT is newer than the table of layouts.
+    /// Message if a PJRT version is newer than the table of layouts.
     pub unknown_minor: Option<String>,
 }
 
 impl Comparison {
-    /// Makes a result of the reasons; none if the plug-in and the release go together.
+    /// Creates a result from the reasons; empty if the plug-in and the release are compatible.
     pub fn new(misfits: impl IntoIterator<Item = Misfit>) -> Self {
         Self { misfits: misfits.into_iter().collect(), unknown_minor: None }
     }
 
-    /// Returns the same with the sentence for people about a version that is newer than the table
-    /// of layouts.
+    /// Sets the message about a version that is newer than the table of layouts.
     #[must_use]
     pub fn with_unknown_minor(self, message: Option<String>) -> Self {
         Self { unknown_minor: message, ..self }
     }
 }
 
-/// Readers of plug-in libraries.
+/// Reader of plug-in libraries.
 pub trait Libraries {
-    /// Returns the minor of the PJRT version that a library has; `None` where it cannot be read.
+    /// Returns the minor of a library's PJRT version; `None` if it cannot be read.
     fn pjrt_minor(&self, library: &Path) -> Option<u32>;
 
-    /// Compares a library with a release of jaxlib; `None` where either is not known.
+    /// Compares a library with a release of jaxlib; `None` if either is unknown.
     fn compare(&self, library: &Path, jaxlib: &Version) -> Option<Comparison>;
 
-    /// Returns the functions that a library needs and a release of TensorFlow does not export;
-    /// `None` where either is not known.
+    /// Returns the functions that a library requires and a release of TensorFlow does not export;
+    /// `None` if either is unknown.
     fn missing_symbols(&self, library: &Path, tensorflow: &Version) -> Option<Vec<String>>;
 }
 
-/// No reader: only the tables of releases decide.
+/// A reader that reads nothing: only the tables of releases decide.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TablesOnly;
 

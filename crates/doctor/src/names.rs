@@ -2,7 +2,7 @@
 
 use pep508_rs::PackageName;
 
-/// Returns the normal form of a package's name; `None` for what is no name.
+/// Returns the normal form of a package's name; `None` for an invalid name.
 pub(crate) fn normal(name: &str) -> Option<String> {
     PackageName::new(name.trim().to_owned()).ok().map(|name| name.to_string())
 }
@@ -20,7 +20,7 @@ pub(crate) const TENSORFLOW: [&str; 9] = [
     "tf-nightly",
 ];
 
-/// The packages that are judged, apart from those by prefix.
+/// The judged packages, apart from those with a judged prefix.
 const JUDGED: [&str; 30] = [
     "jax",
     "jaxlib",
@@ -54,7 +54,7 @@ const JUDGED: [&str; 30] = [
     "lammps-jax-pjrt-cpu",
 ];
 
-/// Tells whether a package, by its normal name, is one of those that are judged.
+/// Returns true if the package with this normal name is judged.
 #[must_use]
 pub fn is_judged(name: &str) -> bool {
     JUDGED.contains(&name)

@@ -13,20 +13,19 @@ pub struct RecordedFile {
     pub path: String,
     /// The size in bytes.
     pub size: Option<u64>,
-    /// The SHA-256 of the content, in URL-safe base 64.
+    /// SHA-256 of the contents, in URL-safe base 64.
     pub sha256: Option<String>,
 }
 
-/// A package that is installed or locked.
+/// An installed or locked package.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Package {
     /// The name in the normal form of PEP 503.
     pub name: String,
-    /// The version that decides: that of the version file where there is one, else that of the
-    /// metadata.
+    /// The effective version: from the version file if there is one, or else from the metadata.
     pub version: Version,
-    /// The version that the metadata gives.
+    /// The version in the metadata.
     pub metadata_version: Option<Version>,
     /// The folder of the metadata, or of the module where there is no metadata.
     pub path: Option<PathBuf>,
@@ -34,30 +33,30 @@ pub struct Package {
     pub(crate) requires: Option<Vec<Requirement>>,
     /// The extras that the package declares.
     pub(crate) extras: Vec<ExtraName>,
-    /// The Pythons that the package declares to run on.
+    /// The Python versions that the package declares.
     pub requires_python: Option<VersionSpecifiers>,
-    /// The tags of the wheel that was installed, such as `cp312-cp312-manylinux_2_27_x86_64`.
+    /// The tags of the installed wheel, such as `cp312-cp312-manylinux_2_27_x86_64`.
     pub tags: Vec<String>,
-    /// The oldest jaxlib that this jax takes, by its version file.
+    /// The oldest jaxlib for this jax, from its version file.
     pub minimum_jaxlib: Option<Version>,
-    /// The folder of packages that it lies in.
+    /// The folder of packages with this package.
     pub site: Option<PathBuf>,
-    /// The folder of its module, where one is known by name.
+    /// The folder of its module, if known.
     pub module: Option<PathBuf>,
-    /// The file that tells its version when it is imported.
+    /// The file with its version at import.
     pub version_file: Option<PathBuf>,
-    /// Files that the package owns. Of judged packages only.
+    /// Files that the package owns; only for judged packages.
     pub files: Vec<RecordedFile>,
     /// The files among these that are missing.
     pub missing: Vec<String>,
     /// The files among these whose size or content differs.
     pub changed: Vec<String>,
-    /// The program that installed it, by its own word.
+    /// The program that installed it, as recorded in its metadata.
     pub installer: Option<String>,
 }
 
 impl Package {
-    /// Returns a package of which only name and version are known.
+    /// Creates a package from its name and version.
     pub(crate) fn named(name: String, version: Version) -> Self {
         Self {
             name,
@@ -79,18 +78,18 @@ impl Package {
         }
     }
 
-    /// Returns the version without its local part, which comparisons leave out.
+    /// Returns the version without its local part, which comparisons ignore.
     pub(crate) fn public(&self) -> Version {
         self.version.clone().without_local()
     }
 
-    /// MAJOR and MINOR of the version.
+    /// Returns MAJOR and MINOR of the version.
     pub(crate) fn minor(&self) -> (u64, u64) {
         minor(&self.version)
     }
 }
 
-/// MAJOR and MINOR of a version.
+/// Returns MAJOR and MINOR of a version.
 pub(crate) fn minor(version: &Version) -> (u64, u64) {
     let number = |at: usize| version.release().get(at).copied().unwrap_or_default();
     (number(0), number(1))

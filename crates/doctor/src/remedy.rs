@@ -16,14 +16,14 @@ use crate::{
     rule::Rule,
 };
 
-/// Remedies that are shown of one problem.
+/// Maximum number of remedies shown for a problem.
 const SHOWN: usize = 3;
-/// Packages that one change may bring along, as an installer does.
+/// Maximum number of packages that one change may bring along, as with an installer.
 const BROUGHT_ALONG: usize = 64;
 
 type Key = (Rule, BTreeSet<String>);
 
-/// Checks the candidates of every problem, and keeps those that heal it and break nothing.
+/// Checks the candidates of every problem, and keeps those that solve it and cause no other.
 pub(crate) fn find(environment: &Environment, problems: &mut [Problem], libraries: &dyn Libraries) {
     let known: HashSet<Key> = problems.iter().map(Problem::key).collect();
     for problem in problems {
@@ -47,7 +47,7 @@ pub(crate) fn find(environment: &Environment, problems: &mut [Problem], librarie
     }
 }
 
-/// Tells whether changes make a problem go away and no other one appear.
+/// Returns true if changes solve a problem and cause no other.
 fn heals(
     environment: &Environment,
     changes: &[Change],
@@ -61,7 +61,7 @@ fn heals(
     left.all(|key| key != *problem && known.contains(&key))
 }
 
-/// Tells whether changes bring no problem that is not there without them.
+/// Returns true if changes cause no new problem.
 pub(crate) fn breaks_nothing(
     environment: &Environment,
     changes: &[Change],
@@ -73,8 +73,8 @@ pub(crate) fn breaks_nothing(
     apply(environment, changes).is_some_and(|changed| keys(&changed).is_subset(&keys(environment)))
 }
 
-/// Returns the environment after changes, with what an installer brings along; `None` where a
-/// version that is asked for is not known.
+/// Applies changes to an environment, with the packages that an installer brings along; `None` if a
+/// requested version is unknown.
 fn apply(environment: &Environment, changes: &[Change]) -> Option<Environment> {
     let mut changed = environment.clone();
     let mut asked = BTreeSet::new();
@@ -96,8 +96,8 @@ fn apply(environment: &Environment, changes: &[Change]) -> Option<Environment> {
     Some(changed)
 }
 
-/// Returns the newest known release that satisfies a specifier; where no release of the package is
-/// known, the newest version that it names, or for `!=9.10.0.*` the one behind.
+/// Returns the newest known release that satisfies a specifier; if no release of the package is
+/// known, the newest version in the specifier, or for `!=9.10.0.*` the next one.
 fn resolve(package: &str, specifiers: &VersionSpecifiers) -> Option<Version> {
     if let Some(release) = Releases::known().newest(package, specifiers) {
         return Some(release.version.clone());
@@ -119,16 +119,16 @@ fn remove(environment: &mut Environment, name: &str) {
     environment.needs.retain(|need| need.package != name);
 }
 
-/// Puts a release of a package in place of what is there.
+/// Replaces a package by a release.
 fn put(environment: &mut Environment, name: &str, version: Version) {
     let release = Releases::known().release(name, &version);
     let mut package = Package::named(name.to_owned(), version);
     if let Some(release) = release {
         package.requires_python.clone_from(&release.python);
         package.minimum_jaxlib.clone_from(&release.minimum_jaxlib);
-        // There is a wheel for this Python, or the table says otherwise.
+        // Assume a wheel for this Python, unless the table says otherwise.
         let platform = release.tag.as_deref().and_then(|tag| tag.splitn(3, '-').nth(2));
-        // The table has the wheels of one machine; those of others have the same C library.
+        // The table has the wheels of one machine; other machines have the same C library.
         let own = environment.machine.as_deref().unwrap_or("x86_64");
         let platform =
             platform.filter(|_| environment.has_files() && environment.system == "linux");
@@ -145,14 +145,14 @@ fn put(environment: &mut Environment, name: &str, version: Version) {
             owner: Some(name.to_owned()),
             entry_point: true,
             exists: true,
-            // By its name nothing is read: the tables decide.
+            // An empty path is not read: the tables decide.
             library: Some(std::path::PathBuf::new()),
         });
     }
     environment.packages.insert(name.to_owned(), package);
 }
 
-/// Moves what the changed packages require and do not find, as an installer does.
+/// Changes packages that the changed packages require, like an installer.
 fn bring_along(
     environment: &mut Environment,
     asked: BTreeSet<String>,
@@ -192,7 +192,8 @@ fn bring_along(
     }
 }
 
-/// Tells whether a package is a CUDA plug-in, which brings its libraries by the extra `with-cuda`.
+/// Returns true if a package is a CUDA plug-in, which brings its libraries by the extra
+/// `with-cuda`.
 fn is_cuda_plugin(name: &str) -> bool {
     name.starts_with("jax-cuda") && name.ends_with("-plugin")
 }

@@ -1,4 +1,4 @@
-//! The answer as one JSON object.
+//! The diagnosis as one JSON object.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Diagnosis {
-    /// Returns the object for programs.
+    /// Converts the diagnosis to JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let environment = &self.environment;
@@ -86,7 +86,7 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// Returns a warning that counts as a problem.
+/// Converts a warning that counts as a problem.
 fn of_warning(warning: &Warning) -> Value {
     json!({
         "rule": warning.rule.id(),

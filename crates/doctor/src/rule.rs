@@ -1,4 +1,4 @@
-//! The rules: ids for programs, and what people read of them.
+//! The rules: their ids, and their texts for users.
 
 use std::fmt;
 

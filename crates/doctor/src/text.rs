@@ -1,4 +1,4 @@
-//! The answer as text for people: a line a group that fits, a block a problem.
+//! The diagnosis as text: a line per compatible group, a block per problem.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::{
     report::python,
 };
 
-/// Components of one line.
+/// Maximum number of components in one line.
 const IN_A_LINE: usize = 5;
 
-/// Returns the groups in which components are told, by their place.
+/// Returns the index of a component's group.
 fn group(name: &str) -> usize {
     let is_plugin = name.ends_with("-pjrt") || name.ends_with("-plugin");
     match name {
@@ -51,7 +51,7 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// Returns the line about the environment itself.
+/// Writes the line about the environment.
 fn head(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let environment = &diagnosis.environment;
     let mut facts = Vec::new();
@@ -78,7 +78,7 @@ fn platform(environment: &Environment) -> Option<String> {
     Some(format!("{system} {machine}"))
 }
 
-/// Returns a line a group of what fits.
+/// Writes one line per compatible group.
 fn fitting(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let broken: Vec<&String> =
         diagnosis.problems.iter().flat_map(|problem| &problem.packages).collect();
@@ -104,7 +104,7 @@ fn fitting(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// CUDA's libraries: `CUDA 12.9 libraries: cuDNN 9.10.2 (9.8 or newer wanted), 11 more`.
+/// Formats CUDA's libraries: `CUDA 12.9 libraries: cuDNN 9.10.2 (9.8 or newer wanted), 11 more`.
 fn cuda(diagnosis: &Diagnosis, libraries: &[&Component]) -> String {
     let named = |part: &str| libraries.iter().find(|library| library.name.contains(part));
     let numbers = |component: &Component, count: usize| {
@@ -117,7 +117,7 @@ fn cuda(diagnosis: &Diagnosis, libraries: &[&Component]) -> String {
     let Some(cudnn) = named("-cudnn") else {
         return format!("CUDA{number} libraries: {}", libraries.len());
     };
-    // The cuDNN of another CUDA is none for the plug-in.
+    // The plug-in does not use the cuDNN of another CUDA.
     let of_plugin = |component: &&Component| {
         let cuda = component.name.strip_prefix("jax-cuda").and_then(|rest| rest.split('-').next());
         cuda.is_some_and(|cuda| cudnn.name.ends_with(&format!("-cu{cuda}")))

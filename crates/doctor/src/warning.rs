@@ -1,16 +1,16 @@
-//! Notes about an environment that are no problems.
+//! Warnings about an environment, which are no problems.
 
 use crate::rule::WarningRule;
 
-/// Something that a user may want to know.
+/// A warning for users.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Warning {
     /// The rule.
     pub rule: WarningRule,
-    /// The sentence for people.
+    /// Message for users.
     pub message: String,
-    /// The packages that it is about.
+    /// The packages concerned.
     pub packages: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! An artifact: the answers of releases on it, and its findings.
+//! An artifact with the releases' answers and findings.
 
 use crate::{Cell, Class, Finding, Levels};
 
@@ -6,23 +6,23 @@ use crate::{Cell, Class, Finding, Levels};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The release; `None` where nothing was asked about one.
+    /// The release; `None` for answers that do not depend on one.
     pub release: Option<String>,
     /// The answer in one word.
     pub cell: Cell,
-    /// The findings, the reasons of a refusal first.
+    /// The findings, with the reasons of a refusal first.
     pub findings: Vec<Finding>,
 }
 
 impl Answer {
-    /// The cell that findings make: the first refusal decides, then what differs.
+    /// Computes the cell from the findings: a refusal takes precedence over a difference.
     pub(crate) fn judge(&mut self) {
         let mut cells = self.findings.iter().map(Finding::cell);
         let first = cells.clone().find(|cell| matches!(cell, Cell::No | Cell::Unknown));
         self.cell = first.or(cells.find(|cell| *cell == Cell::Differs)).unwrap_or(Cell::Yes);
     }
 
-    /// Returns the answer for the exit status: only what counts.
+    /// Returns the answer for the exit status, from the counted findings only.
     pub(crate) fn counted(&self) -> Cell {
         self.findings.iter().find(|one| one.counts()).map_or(Cell::Yes, Finding::cell)
     }
@@ -38,26 +38,26 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Creates an artifact about which no release was asked yet.
+    /// Creates an artifact without answers.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), location: None, kind: None, answers: Vec::new() }
     }
 
-    /// Returns the same of a kind.
+    /// Sets the kind.
     #[must_use]
     pub fn of_kind(self, kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..self }
     }
 
-    /// Returns the same with its path from where reports are read: from the root of a repository,
-    /// say. It is what fingerprints, baselines and the locations of code scanners are of; without
-    /// one the path is.
+    /// Sets the path for readers of reports, for example relative to the root of a repository.
+    /// Fingerprints, baselines and locations of code scanners use it; the default is the path.
     #[must_use]
     pub fn located_at(self, location: impl Into<String>) -> Self {
         Self { location: Some(location.into()), ..self }
     }
 
-    /// Adds the findings of a release; of the newest one last. Without any it takes the artifact.
+    /// Adds the findings of a release, in order, the newest one last. A release without findings
+    /// accepts the artifact.
     pub fn add_release(
         &mut self,
         release: impl Into<String>,
@@ -66,7 +66,7 @@ impl Artifact {
         self.add(Some(release.into()), findings);
     }
 
-    /// Adds findings that are about no release, as those of a file that is damaged.
+    /// Adds findings that do not depend on a release, such as a damaged file.
     pub fn add_findings(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.add(None, findings);
     }
@@ -96,26 +96,26 @@ impl Artifact {
         }
     }
 
-    /// Returns the worst answer that counts: no is status 1, unknown status 2. What is known to the
-    /// baseline does not count.
+    /// Returns the worst counted answer: no is status 1, unknown status 2. Findings in the baseline
+    /// do not count.
     #[must_use]
     pub fn outcome(&self) -> Cell {
         self.answers.iter().map(Answer::counted).max().unwrap_or(Cell::Yes)
     }
 
-    /// Returns the path, as it was given.
+    /// Returns the path as given.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the path from where reports are read.
+    /// Returns the path for readers of reports.
     #[must_use]
     pub fn location(&self) -> &str {
         self.location.as_deref().unwrap_or(&self.path)
     }
 
-    /// Returns the kind, if there is something to tell it from.
+    /// Returns the kind, if it is known.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()

@@ -1,8 +1,8 @@
-//! The baseline: findings that are known and do not count.
+//! The baseline: known findings, which do not count.
 //!
-//! A file of JSON objects, one a line, sorted, so that a change of it is read in a review line by
-//! line; the first line has the version of the form. Empty lines and those that begin with `#` are
-//! comments, which are not kept when the file is written anew.
+//! A file of JSON objects, one per line, sorted, so that reviews show changes line by line; the
+//! first line has the version of the format. Empty lines and those that begin with `#` are
+//! comments, which are lost when the file is rewritten.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use serdes_abi::ErrorKind;
 
 use crate::{Answer, Artifact, Finding, Report, fingerprint::clean};
 
-/// The version of the form that is written, and the newest that is read.
+/// Version of the format that is written, and the newest that is read.
 const FORM: u32 = 1;
 
 /// The first line.
@@ -23,49 +23,49 @@ struct Header {
     serdes_baseline: u32,
 }
 
-/// A finding that is known.
+/// A known finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The path of the artifact, as it is reported.
+    /// The reported path of the artifact.
     pub artifact: String,
-    /// The release; `None` for findings that are about no release.
+    /// The release; `None` for findings that do not depend on one.
     #[serde(default)]
     pub release: Option<String>,
-    /// The rule, by its name.
+    /// Name of the rule.
     pub rule: String,
-    /// The place inside of the artifact.
+    /// The place in the artifact.
     #[serde(default, rename = "where")]
     pub place: Option<String>,
-    /// The reason for which it is accepted, if one is given.
+    /// The reason for accepting it, if given.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// A file that is no baseline.
+/// An error of reading a baseline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaselineError {
-    /// A line that is no entry.
+    /// A line is no entry.
     #[error(
         "line {line} is no entry of a baseline: {reason}; expected an object with artifact, release, rule and where"
     )]
     Line {
-        /// The number of the line, from 1 on.
+        /// The number of the line, from 1.
         line: usize,
-        /// The words of the parser.
+        /// The parser's message.
         reason: String,
     },
-    /// A file without the first line of a baseline.
+    /// The first line of a baseline is missing.
     #[error("found no baseline; expected {{\"serdes_baseline\":{FORM}}} in the first line")]
     NoHeader,
-    /// A file in a form that came later.
+    /// The format is newer than this build.
     #[error(
         "the form of the baseline is {found}, and this program reads up to {FORM}; upgrade it, or write the baseline anew"
     )]
     TooNew {
-        /// The version of the form.
+        /// Version of the format.
         found: u32,
     },
 }
@@ -81,29 +81,29 @@ impl BaselineError {
     }
 }
 
-/// An entry that names no finding.
+/// An entry without a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unmatched {
     /// The entry.
     pub entry: Entry,
-    /// True if the artifact was judged for this release: the finding no longer occurs. Otherwise
-    /// nothing is known of it, unless the artifact is gone.
+    /// True if the artifact was judged for this release, so that the finding no longer occurs.
+    /// Otherwise its state is unknown, unless the artifact is gone.
     pub was_judged: bool,
 }
 
-/// Findings that are known.
+/// A set of known findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline {
-    /// By what names a finding; the reasons beside it.
+    /// Keys of findings, with the reasons.
     entries: BTreeMap<Key, Option<String>>,
 }
 
-/// Name of a finding: artifact, release, rule and place.
+/// Key of a finding: artifact, release, rule and place.
 type Key = (String, Option<String>, String, Option<String>);
 
 impl Baseline {
-    /// Returns the findings of a report that it shows.
+    /// Creates a baseline of the findings shown in a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let findings = report.artifacts().iter().flat_map(Artifact::findings);
@@ -111,10 +111,10 @@ impl Baseline {
         Self { entries: shown.map(|finding| (key(finding), reason(finding))).collect() }
     }
 
-    /// Returns the baseline in a text.
+    /// Parses a baseline.
     ///
     /// # Errors
-    /// If it is no baseline, or one in a newer form.
+    /// If the text is no baseline, or its format is too new.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
         let mut lines = text.lines().enumerate().filter(|(_, line)| !is_comment(line));
@@ -149,7 +149,7 @@ impl Baseline {
         })
     }
 
-    /// Returns the same with the reasons that an older baseline gives for the same findings.
+    /// Copies the reasons of an older baseline for the same findings.
     #[must_use]
     pub fn with_reasons_of(mut self, older: &Self) -> Self {
         for (key, reason) in &mut self.entries {
@@ -160,7 +160,7 @@ impl Baseline {
         self
     }
 
-    /// Writes the entries, one a line.
+    /// Writes the entries, one per line.
     ///
     /// # Errors
     /// If the writer fails.
@@ -174,14 +174,14 @@ impl Baseline {
         Ok(())
     }
 
-    /// Marks the findings of a report that are known, and gives the entries that name none.
+    /// Marks the known findings of a report, and returns the entries without a finding.
     pub fn apply(&self, report: &mut Report) -> Vec<Unmatched> {
         let mut comparison = self.compare();
         report.artifacts_mut().iter_mut().for_each(|artifact| comparison.mark(artifact));
         comparison.unmatched()
     }
 
-    /// Begins a comparison, for artifacts that come one by one.
+    /// Starts a comparison, for artifacts that are added one by one.
     #[must_use]
     pub const fn compare(&self) -> Comparison<'_> {
         Comparison { baseline: self, matched: BTreeSet::new(), judged: BTreeSet::new() }
@@ -193,12 +193,12 @@ impl Baseline {
 pub struct Comparison<'b> {
     baseline: &'b Baseline,
     matched: BTreeSet<Key>,
-    /// Artifacts with the releases that they were judged for.
+    /// Artifacts with their judged releases.
     judged: BTreeSet<(String, Option<String>)>,
 }
 
 impl Comparison<'_> {
-    /// Marks the findings of an artifact that are known.
+    /// Marks the known findings of an artifact.
     pub fn mark(&mut self, artifact: &mut Artifact) {
         let path = clean(artifact.location()).into_owned();
         for Answer { release, findings, .. } in artifact.answers_mut() {
@@ -213,7 +213,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Returns the entries that name no finding of these artifacts.
+    /// Returns the entries without a finding in these artifacts.
     #[must_use]
     pub fn unmatched(&self) -> Vec<Unmatched> {
         let unmatched =
@@ -237,7 +237,7 @@ fn key(finding: &Finding) -> Key {
     (clean(artifact).into_owned(), release.clone(), rule.clone(), place.clone())
 }
 
-/// Returns the reason that the finding was known for.
+/// Returns the reason in the finding's entry.
 fn reason(finding: &Finding) -> Option<String> {
     finding.known.clone().filter(|reason| !reason.is_empty())
 }

@@ -2,26 +2,26 @@
 
 use std::fmt;
 
-/// The answer of a release on an artifact. The worst of several is the greatest.
+/// The answer of a release on an artifact. Cells are ordered, the worst is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
-    /// The release takes it.
+    /// The release accepts it.
     Yes,
-    /// The release takes it and computes something else than what was saved. Counted apart, and
-    /// never as a yes.
+    /// The release accepts it and computes something else than was saved. Counted separately, never
+    /// as a yes.
     Differs,
     /// The release refuses it.
     No,
-    /// It cannot be read, so that the answer is unknown.
+    /// The artifact cannot be read, so that the answer is unknown.
     Unknown,
 }
 
 impl Cell {
-    /// All cells, the best first.
+    /// All cells, best first.
     pub const ALL: &'static [Self] = &[Self::Yes, Self::Differs, Self::No, Self::Unknown];
 
-    /// Returns the word that programs compare.
+    /// Returns the identifier for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

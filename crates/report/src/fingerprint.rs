@@ -4,11 +4,11 @@ use std::{borrow::Cow, fmt};
 
 use sha2::{Digest, Sha256};
 
-/// The identity of a finding, by which trackers of issues know it again.
+/// The identity of a finding, by which issue trackers recognize it.
 ///
-/// It is made of the artifact, the rule and the place in the artifact. It stays the same when other
-/// findings come and go, when a node moves in its file, when another file is renamed, when messages
-/// are worded anew, and in every release.
+/// It consists of the artifact, the rule and the place in the artifact. It does not change when
+/// other findings come and go, when a node moves in its file, when another file is renamed, when
+/// messages change, and between releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 16]);
 
@@ -19,7 +19,7 @@ impl Fingerprint {
         let artifact = clean(artifact);
         let mut hash = Sha256::new();
         for part in ["1", &artifact, rule, place.unwrap_or_default()] {
-            // With its length, so that no two lists of parts have the same bytes.
+            // Hash the length as well, so that different lists of parts have different bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -37,8 +37,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Returns a path without what does not change where it leads: `./`, doubled and final slashes.
-/// Addresses stay as they are.
+/// Normalizes a path: removes `./`, doubled and final slashes. URLs are not changed.
 pub(crate) fn clean(path: &str) -> Cow<'_, str> {
     let is_odd = path.starts_with("./")
         || path.contains("/./")

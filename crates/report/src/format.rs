@@ -1,4 +1,4 @@
-//! The forms of a report by name.
+//! Formats of a report, by name.
 
 use std::{fmt, io, str::FromStr};
 
@@ -6,28 +6,28 @@ use serdes_abi::ErrorKind;
 
 use crate::{Artifact, Report, TextOptions, github, gitlab, html, junit, markdown, sarif, text};
 
-/// A form of a report.
+/// A format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Workflow commands of GitHub, which become annotations of a pull request.
+    /// GitHub workflow commands, which become annotations of a pull request.
     GitHub,
-    /// Code Quality of GitLab.
+    /// GitLab Code Quality.
     GitLab,
     /// SARIF 2.1.0, for code scanners.
     Sarif,
-    /// JUnit XML: a test case an artifact and release.
+    /// JUnit XML: one test case per artifact and release.
     JUnit,
     /// Markdown, for a comment on a pull request.
     Markdown,
-    /// One HTML file that needs nothing else.
+    /// A standalone HTML file.
     Html,
-    /// Text for people, without colours.
+    /// Text without colours.
     Text,
 }
 
 impl Format {
-    /// All forms.
+    /// All formats.
     pub const ALL: &'static [Self] = &[
         Self::Text,
         Self::GitHub,
@@ -38,7 +38,7 @@ impl Format {
         Self::Html,
     ];
 
-    /// Returns the name by which it is asked for.
+    /// Returns the name of the format.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -59,13 +59,13 @@ impl fmt::Display for Format {
     }
 }
 
-/// Returns the names of all forms, for messages.
+/// Returns the names of all formats, for messages.
 fn known() -> String {
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.id()).collect();
     names.join(", ")
 }
 
-/// A name of no form of a report.
+/// The error for an unknown format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no report {found:?}; expected {}", known())]
 #[non_exhaustive]
@@ -92,7 +92,7 @@ impl FromStr for Format {
 }
 
 impl Report {
-    /// Writes the report in a form.
+    /// Writes the report in a format.
     ///
     /// # Errors
     /// If the writer fails.

@@ -1,7 +1,7 @@
-//! Workflow commands of GitHub: a line a finding, which becomes an annotation.
+//! GitHub workflow commands: one line per finding, which becomes an annotation.
 //!
 //! In a message `%`, carriage returns and line feeds are escaped, in a property colons and commas
-//! as well. GitHub shows ten annotations of each kind a step, so that the errors come first.
+//! as well. GitHub shows ten annotations of each kind per step, so errors come first.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::{
     names::shown,
 };
 
-/// Writes an annotation for each finding, and the sentences as a notice.
+/// Writes an annotation for each finding, and the notes as a notice.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let findings = || {
         let artifacts = report.artifacts().iter();

@@ -1,4 +1,4 @@
-//! Code Quality of GitLab: an issue a finding.
+//! GitLab Code Quality: one issue per finding.
 
 use std::{
     collections::BTreeMap,
@@ -34,8 +34,8 @@ struct Lines {
     begin: u32,
 }
 
-/// Writes the issues. GitLab knows an issue by its fingerprint, so that findings of the same rule at
-/// the same place are one.
+/// Writes the issues. GitLab identifies an issue by its fingerprint, so findings of the same rule
+/// at the same place are merged.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut issues: Vec<Issue> = Vec::new();
     let mut numbers: BTreeMap<Fingerprint, usize> = BTreeMap::new();
@@ -94,7 +94,7 @@ fn description(artifact: &Artifact, group: &Group<'_>) -> String {
     text
 }
 
-/// Returns one of GitLab's: info, minor, major, critical, blocker.
+/// Returns GitLab's severity: info, minor, major, critical, blocker.
 fn severity(finding: &Finding) -> &'static str {
     match (&finding.known, finding.level, finding.class) {
         (Some(_), ..) => "info",

@@ -1,10 +1,10 @@
-//! Findings of an artifact that are the same in several releases, as one.
+//! Groups the findings of an artifact that are the same in several releases.
 
 use std::collections::HashMap;
 
 use crate::{Artifact, Finding};
 
-/// A finding with the releases that it is of.
+/// A finding with its releases.
 #[derive(Clone, Debug)]
 pub(crate) struct Group<'r> {
     /// The finding of the first of these releases.
@@ -13,8 +13,8 @@ pub(crate) struct Group<'r> {
     pub(crate) releases: Vec<&'r str>,
 }
 
-/// Returns the findings of an artifact that are shown, each once. Those that are known are apart
-/// from those of the same rule and place that are not.
+/// Returns the shown findings of an artifact, each once. Known findings are separate from unknown
+/// ones of the same rule and place.
 pub(crate) fn groups(artifact: &Artifact) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut numbers = HashMap::new();
@@ -38,8 +38,8 @@ impl<'r> Group<'r> {
         self.releases.extend(release.filter(|release| self.releases.last() != Some(release)));
     }
 
-    /// Returns the releases in words: `2.12 to 2.16, 2.18`; empty where it is about none, or where
-    /// nothing was asked about another.
+    /// Formats the releases: `2.12 to 2.16, 2.18`; empty if there are none, or the artifact has no
+    /// other.
     pub(crate) fn releases_of(&self, artifact: &'r Artifact) -> String {
         if artifact.answers().len() < 2 {
             return String::new();
@@ -50,7 +50,7 @@ impl<'r> Group<'r> {
     }
 }
 
-/// Returns the chosen ones of a list as ranges in words.
+/// Formats the chosen elements of a list as ranges.
 pub(crate) fn ranges(all: &[&str], is_chosen: impl Fn(&str) -> bool) -> String {
     let mut words = Vec::new();
     for run in all.chunk_by(|one, next| is_chosen(one) == is_chosen(next)) {

@@ -1,7 +1,7 @@
-//! One HTML file that needs nothing else: no script from elsewhere, no font, no image.
+//! A standalone HTML file, without external scripts, fonts or images.
 //!
-//! It is readable without script; the script only filters. A policy in it allows this style and
-//! this script, by their hashes, and nothing else.
+//! It is readable without the script, which only filters. A policy in the page permits this style
+//! and this script, by their hashes, and nothing else.
 
 use std::{
     borrow::Cow,
@@ -21,7 +21,7 @@ use crate::{
 const STYLE: &str = include_str!("../templates/report.css");
 const SCRIPT: &str = include_str!("../templates/report.js");
 
-/// SHA-256 of the style and of the script, as a policy names them; a test compares.
+/// SHA-256 of the style and of the script in the policy's format; a test compares.
 const STYLE_HASH: &str = "sha256-Apg+CpRwiE5CUM0lezk3DAHXlYtwPHGZ6FVkwfS+HrA=";
 const SCRIPT_HASH: &str = "sha256-Zzqfnmogm2Dk1pbrjvIz6Bx/1FeD7K1Stmb1SrLln7w=";
 
@@ -42,9 +42,9 @@ struct Page<'r> {
     script_hash: &'static str,
     sentences: Vec<String>,
     notes: Vec<Cow<'r, str>>,
-    /// Verdicts with their words and the number of artifacts that have them.
+    /// Verdicts with their texts and the numbers of artifacts.
     verdicts: Vec<(&'static str, &'static str, usize)>,
-    /// Rules with the number of artifacts that have findings of them.
+    /// Rules with the numbers of artifacts with findings.
     named: BTreeMap<&'r str, usize>,
     tables: Vec<Rows<'r>>,
     artifacts: Vec<Section<'r>>,
@@ -70,7 +70,7 @@ struct Row<'r> {
 struct Answer {
     id: &'static str,
     words: &'static str,
-    /// The element of the finding that the cell follows from.
+    /// Id of the element of the finding that determines the cell.
     finding: Option<String>,
 }
 
@@ -131,7 +131,7 @@ impl<'r> Page<'r> {
         rows.filter(|row| row.cells.iter().any(|one| one.id == cell.id())).count()
     }
 
-    /// Returns the rows of a table; the findings of its artifacts become sections.
+    /// Creates the rows of a table; the findings of its artifacts become sections.
     fn rows(&mut self, table: &Table<'r>, ids: &mut Ids) -> Rows<'r> {
         let mut rows = Vec::new();
         for artifact in &table.artifacts {
@@ -204,7 +204,7 @@ impl<'r> Page<'r> {
     }
 }
 
-/// Names of elements, each used once.
+/// Generates unique ids of elements.
 #[derive(Default)]
 struct Ids {
     artifacts: usize,
@@ -217,8 +217,8 @@ impl Ids {
         self.artifacts
     }
 
-    /// Returns the name of a finding: its fingerprint, so that a link to it stays; several of the
-    /// same are counted.
+    /// Returns the id of a finding: its fingerprint, so that links to it stay valid; duplicates are
+    /// numbered.
     fn of(&mut self, finding: &Finding) -> String {
         let fingerprint = finding.fingerprint();
         let count = self.findings.entry(fingerprint).or_default();
@@ -227,7 +227,7 @@ impl Ids {
     }
 }
 
-/// The same for findings of one group.
+/// Key of a group of findings.
 type Key<'r> = (&'r str, Option<&'r str>, Option<&'r str>, Level, Option<&'r str>);
 
 fn key(finding: &Finding) -> Key<'_> {
@@ -240,7 +240,7 @@ fn key(finding: &Finding) -> Key<'_> {
     )
 }
 
-/// Returns the findings of an artifact, and the element of each.
+/// Returns the findings of an artifact, and the element's id of each.
 fn items<'r>(artifact: &'r Artifact, ids: &mut Ids) -> (Vec<Item<'r>>, HashMap<Key<'r>, String>) {
     let mut elements = HashMap::new();
     let mut items = Vec::new();
@@ -282,7 +282,7 @@ fn item<'r>(artifact: &'r Artifact, group: &Group<'r>, id: String) -> Item<'r> {
     }
 }
 
-/// Returns the finding that a cell follows from; of one that is yes the first warning.
+/// Returns the finding that determines a cell; for a yes the first warning.
 fn decisive(findings: &[Finding], cell: Cell) -> Option<&Finding> {
     let shown = || findings.iter().filter(|finding| finding.is_shown());
     shown().find(|finding| finding.cell() == cell).or_else(|| shown().next())

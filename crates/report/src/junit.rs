@@ -1,4 +1,4 @@
-//! JUnit XML: a suite an artifact, a test case a release.
+//! JUnit XML: one suite per artifact, one test case per release.
 
 use std::io::{self, Write};
 
@@ -9,8 +9,8 @@ use quick_xml::{
 
 use crate::{Answer, Artifact, Cell, Finding, Report, names::shown};
 
-/// Writes the suites. A refusal that counts is a failure, an artifact that cannot be read an error,
-/// one whose faults are all known is skipped, and warnings are the output of a case that passes.
+/// Writes the suites. A counted refusal is a failure, an unreadable artifact an error, one with
+/// only known findings is skipped, and warnings are the output of a passing case.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
@@ -60,7 +60,7 @@ fn case(artifact: &Artifact, answer: &Answer, path: &str, xml: &mut Xml<'_>) -> 
     Ok(())
 }
 
-/// Writes what became of a case: nothing where it passed.
+/// Writes the result of a case: nothing if it passed.
 fn result(
     outcome: &Outcome,
     counting: &[&Finding],
@@ -89,7 +89,7 @@ fn result(
     Ok(())
 }
 
-/// Findings as lines: a sentence, then the remedy.
+/// Formats findings as lines: the message, followed by the remedy.
 fn lines(findings: &[&Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
@@ -122,7 +122,7 @@ fn sentence(finding: &Finding) -> String {
 enum Outcome {
     Passed,
     Skipped,
-    /// With the name of the element.
+    /// A failed case, with the element's name.
     Failed(&'static str),
 }
 

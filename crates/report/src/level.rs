@@ -1,22 +1,22 @@
-//! Levels: which warnings count.
+//! Levels, which determine the warnings that count.
 
 use std::{collections::BTreeMap, fmt};
 
-/// The weight of a finding.
+/// The level of a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// It is not shown and does not count.
+    /// Not shown and not counted.
     Allow,
-    /// It is shown and does not count.
+    /// Shown, but not counted.
     #[default]
     Warn,
-    /// It counts: the artifact is not acceptable.
+    /// Counted: the artifact is not acceptable.
     Deny,
 }
 
 impl Level {
-    /// Returns the word that programs compare.
+    /// Returns the identifier for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The levels of rules. They are about warnings: a refusal always counts.
+/// The levels of rules. They apply to warnings: a refusal always counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     default: Level,
@@ -41,13 +41,13 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Levels under which every warning counts.
+    /// Returns levels with which every warning counts.
     #[must_use]
     pub fn strict() -> Self {
         Self { default: Level::Deny, rules: BTreeMap::new() }
     }
 
-    /// Returns the same with the level of a rule; the last one given for a rule wins.
+    /// Sets the level of a rule; the last one for a rule wins.
     #[must_use]
     pub fn with(mut self, rule: impl Into<String>, level: Level) -> Self {
         self.rules.insert(rule.into(), level);
@@ -60,7 +60,7 @@ impl Levels {
         self.rules.get(rule).copied().unwrap_or(self.default)
     }
 
-    /// Returns true if every warning is a warning.
+    /// Returns true if all rules have the default level.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -24,12 +24,11 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A [`Report`] is artifacts by releases; each pair has a [`Cell`] and its [`Finding`]s. [`Levels`]
-//! and a [`Baseline`] act on it before it is written; each [`Format`] is a function of it, in a
-//! file of its own, and none knows another.
+//! A [`Report`] has artifacts and releases; each pair has a [`Cell`] and its [`Finding`]s.
+//! [`Levels`] and a [`Baseline`] are applied before it is written; each [`Format`] is a function in
+//! its own file, independent of the others.
 //!
-//! Names and messages may come from hostile files: no report is broken by one, and none carries the
-//! markup of one.
+//! Names and messages may come from hostile files: they cannot break a report or insert markup.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

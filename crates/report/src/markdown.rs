@@ -14,10 +14,10 @@ use crate::{
     summary::Table,
 };
 
-/// Longest comment that GitHub takes is 65,536 characters.
+/// Maximum length of a comment in characters; GitHub accepts 65,536.
 const LONGEST: usize = 60_000;
 
-/// Writes the comment: as many rows and findings as fit, those that count first.
+/// Writes the comment: as many rows and findings as fit, counted ones first.
 pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut rows = 200;
     loop {
@@ -86,8 +86,7 @@ impl Page {
     }
 }
 
-/// Returns the rows of a table: those that every release takes last, where there is no room for
-/// all.
+/// Returns the rows of a table; if not all fit, those that every release accepts come last.
 fn rows(table: &Table<'_>, most: usize) -> Rows {
     let number = table.artifacts.len();
     let is_good = |artifact: &Artifact| number > most && artifact.worst() == Cell::Yes;
@@ -149,10 +148,10 @@ fn weight(group: &Group<'_>) -> (usize, &'static str) {
     }
 }
 
-/// Longest text of a comment, in characters.
+/// Maximum length of a text in a comment, in characters.
 const LONGEST_TEXT: usize = 500;
 
-/// A text without markup, without mentions of users, and without links to issues.
+/// Escapes text: no markup, mentions of users or links to issues.
 struct Words(String);
 
 impl Words {
@@ -168,9 +167,9 @@ impl fmt::Display for Words {
                 '&' => f.write_str("&amp;")?,
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
-                // An empty comment keeps GitHub from reading on.
+                // An empty HTML comment keeps GitHub from recognizing the reference.
                 '@' | '#' => write!(f, "\\{c}<!-- -->")?,
-                // Not where it changes nothing: a version stays readable in the source.
+                // Escape only where needed: a version stays readable in the source.
                 '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '!' | '|' | '~' | '$' | '^'
                 | ':' | '=' | '+' => {
                     write!(f, "\\{c}")?;
@@ -182,7 +181,7 @@ impl fmt::Display for Words {
     }
 }
 
-/// A text as code. Backticks cannot be escaped there, so that the fence is a longer run of them.
+/// Formats text as code. Backticks cannot be escaped there, so the fence is a longer run of them.
 struct Code(String);
 
 impl Code {

@@ -1,13 +1,12 @@
-//! Words out of files and of messages, before they are shown: nothing in them acts on a terminal, a
+//! Escapes text from files and messages before it is shown, so that it cannot affect a terminal, a
 //! page or a parser.
 
 use std::borrow::Cow;
 
-/// Longest text that is shown of one name or message, in characters.
+/// Maximum length of a shown name or message, in characters.
 const LONGEST: usize = 2_000;
 
-/// Returns a text for people, on one line: what acts is escaped, and the middle of a very long one
-/// is left out.
+/// Escapes text for one line, and removes the middle of a very long one.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let text = shortened(text, LONGEST);
     if !text.contains(acts) {
@@ -20,8 +19,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns a text of at most `longest` characters, with a mark in place of its middle if that was
-/// left out.
+/// Shortens a text to at most `longest` characters, with a mark in place of its removed middle.
 pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return Cow::Borrowed(text);
@@ -32,8 +30,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(start + "…" + &end.into_iter().rev().collect::<String>())
 }
 
-/// Returns true if a character is no letter on a line: control characters, those that change the
-/// direction of text or separate lines, and those that XML cannot have.
+/// Returns true if a character must be escaped: control characters, those that change the text
+/// direction or separate lines, and those that XML cannot represent.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -42,7 +40,7 @@ fn acts(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns a number of things: `1 artifact`, `2 artifacts`.
+/// Formats a number with its noun: `1 artifact`, `2 artifacts`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,90 +1,90 @@
-//! The report: artifacts by releases, with what was found.
+//! The report: artifacts, releases and findings.
 
 use crate::{Artifact, Cell, Levels};
 
-/// The program that a report is of.
+/// The program that creates a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Its version, `MAJOR.MINOR.PATCH`.
+    /// Version of the program, `MAJOR.MINOR.PATCH`.
     pub version: String,
-    /// The address of its documentation.
+    /// URL of its documentation.
     pub address: Option<String>,
 }
 
 impl Tool {
-    /// Creates a program without an address.
+    /// Creates a program without a URL.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), address: None }
     }
 
-    /// Returns the same with the address of its documentation.
+    /// Sets the URL of its documentation.
     #[must_use]
     pub fn at(self, address: impl Into<String>) -> Self {
         Self { address: Some(address.into()), ..self }
     }
 }
 
-/// A rule, for those who read of it in a report.
+/// A rule with its description for readers of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule.
     pub id: String,
     /// Its meaning, in one sentence.
     pub summary: String,
-    /// Its meaning.
+    /// Its full meaning.
     pub meaning: String,
     /// An example.
     pub example: Option<String>,
     /// The remedy.
     pub remedy: Option<String>,
-    /// The address of its documentation.
+    /// URL of its documentation.
     pub address: Option<String>,
-    /// True if it never refuses by itself: its findings are warnings, unless a level denies them.
+    /// True if its findings are warnings, unless a level denies them.
     pub is_warning: bool,
 }
 
 impl Rule {
-    /// Creates a rule by its name and meaning.
+    /// Creates a rule from its name and summary.
     pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self { id: id.into(), summary: summary.into(), ..Self::default() }
     }
 
-    /// Returns the same, where it never refuses by itself.
+    /// Marks the rule as one of warnings.
     #[must_use]
     pub fn warning(self) -> Self {
         Self { is_warning: true, ..self }
     }
 
-    /// Returns the same with its meaning at length.
+    /// Sets the full meaning.
     #[must_use]
     pub fn with_meaning(self, meaning: impl Into<String>) -> Self {
         Self { meaning: meaning.into(), ..self }
     }
 
-    /// Returns the same with an example.
+    /// Sets the example.
     #[must_use]
     pub fn with_example(self, example: impl Into<String>) -> Self {
         Self { example: Some(example.into()), ..self }
     }
 
-    /// Returns the same with what to do.
+    /// Sets the remedy.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Returns the same with the address of its documentation.
+    /// Sets the URL of its documentation.
     #[must_use]
     pub fn at(self, address: impl Into<String>) -> Self {
         Self { address: Some(address.into()), ..self }
     }
 }
 
-/// Artifacts by releases, with what was found.
+/// A report: artifacts with the releases' answers and findings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     tool: Tool,
@@ -100,8 +100,7 @@ impl Report {
         Self { tool, rules: Vec::new(), artifacts: Vec::new(), notes: Vec::new() }
     }
 
-    /// Returns the same with the rules that its findings name. A rule that is not among them is
-    /// known by its name alone.
+    /// Sets the descriptions of rules. Other rules appear by their names only.
     #[must_use]
     pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..self }
@@ -112,25 +111,25 @@ impl Report {
         self.artifacts.push(artifact);
     }
 
-    /// Adds a sentence that is about no artifact: that files were skipped, that an entry of the
-    /// baseline is outdated.
+    /// Adds a note that concerns no artifact, such as skipped files or an outdated entry of the
+    /// baseline.
     pub fn note(&mut self, sentence: impl Into<String>) {
         self.notes.push(sentence.into());
     }
 
-    /// Returns the program that made it.
+    /// Returns the program that created it.
     #[must_use]
     pub const fn tool(&self) -> &Tool {
         &self.tool
     }
 
-    /// Returns the rules, in the order that they were given in.
+    /// Returns the rules in the order given.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Returns the artifacts, in the order that they were added in.
+    /// Returns the artifacts in the order in which they were added.
     #[must_use]
     pub fn artifacts(&self) -> &[Artifact] {
         &self.artifacts
@@ -140,7 +139,7 @@ impl Report {
         &mut self.artifacts
     }
 
-    /// Sentences that are about no artifact.
+    /// Returns the notes that concern no artifact.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -151,14 +150,14 @@ impl Report {
         self.artifacts.iter_mut().for_each(|artifact| artifact.apply(levels));
     }
 
-    /// Returns the worst answer that counts: no is status 1, unknown status 2. What is known to the
-    /// baseline does not count.
+    /// Returns the worst counted answer: no is status 1, unknown status 2. Findings in the baseline
+    /// do not count.
     #[must_use]
     pub fn outcome(&self) -> Cell {
         self.artifacts.iter().map(Artifact::outcome).max().unwrap_or(Cell::Yes)
     }
 
-    /// Returns true if nothing counts against an artifact.
+    /// Returns true if no artifact has a counted finding.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.outcome() == Cell::Yes

@@ -1,8 +1,8 @@
-//! SARIF 2.1.0: a result a finding, for code scanners.
+//! SARIF 2.1.0 for code scanners: one result per finding.
 //!
-//! A result is of all releases that have the finding, so that its fingerprint stays when a release
-//! is added. Artifacts are binary, so that a result is about the first line of its file; the place
-//! in it is a logical location.
+//! A result covers all releases with the finding, so that its fingerprint stays when a release is
+//! added. Artifacts are binary, so a result refers to the first line of its file; the place in it
+//! is a logical location.
 
 use std::{
     collections::HashMap,
@@ -194,7 +194,7 @@ struct LogicalLocation {
     fully_qualified_name: String,
 }
 
-/// The first name is ours; GitHub knows a result again by the second.
+/// The first name is ours; GitHub recognizes a result by the second.
 #[derive(Serialize)]
 struct Fingerprints {
     #[serde(rename = "serdes/v1")]
@@ -214,7 +214,7 @@ struct Suppression {
 struct Properties<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'r str>,
-    /// The releases that have the finding.
+    /// The releases with the finding.
     releases: Vec<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     loader: Option<&'r str>,
@@ -227,7 +227,7 @@ struct Properties<'r> {
     remedy: Option<String>,
 }
 
-/// Returns the rules that findings name, in the order of the report's rules.
+/// Returns the rules of the findings, in the order of the report's rules.
 fn rules(report: &Report) -> Vec<Descriptor<'_>> {
     let mut named: HashMap<&str, &Finding> = HashMap::new();
     let mut order = Vec::new();
@@ -345,21 +345,21 @@ fn level(finding: &Finding) -> &'static str {
     }
 }
 
-/// Returns a message. Braces are doubled, since `{0}` stands for an argument, and what would be a
-/// link is none (SARIF 2.1.0, 3.11.5 and 3.11.6).
+/// Escapes a message. Braces are doubled, since `{0}` stands for an argument, and link syntax is
+/// escaped (SARIF 2.1.0, 3.11.5 and 3.11.6).
 fn message(text: &str) -> String {
     let text = shown(text).replace('{', "{{").replace('}', "}}");
     if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text }
 }
 
-/// Characters of a path in a URI that are escaped: all but the unreserved ones of RFC 3986 and `/`.
+/// Characters of a path that are escaped in a URI: all but the unreserved ones of RFC 3986 and `/`.
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// Longest path that a URI has, in characters.
+/// Maximum length of a path in a URI, in characters.
 const LONGEST_PATH: usize = 4_096;
 
-/// Returns a path as a reference relative to where the command ran, or as an address.
+/// Converts a path to a reference relative to the working directory, or keeps a URL.
 fn uri(path: &str) -> String {
     let path = clean(path);
     let path = shortened(&path, LONGEST_PATH);

@@ -1,39 +1,39 @@
-//! The report in numbers and in sentences.
+//! Numbers and summary sentences of a report.
 
 use std::collections::HashMap;
 
 use crate::{Artifact, Cell, Report, grouped::ranges, names::count};
 
-/// The artifacts that were judged for the same releases: one table.
+/// The artifacts with the same releases, which form one table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<'r> {
-    /// The releases; the name is empty where nothing was asked about one.
+    /// The releases; an empty name for answers that do not depend on one.
     pub(crate) releases: Vec<&'r str>,
     pub(crate) artifacts: Vec<&'r Artifact>,
 }
 
-/// A report in numbers. Artifacts are counted by their worst answer.
+/// Numbers of a report. Artifacts are counted by their worst answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// Number of artifacts.
     pub artifacts: usize,
-    /// Number of artifacts that every release takes.
+    /// Number of artifacts that every release accepts.
     pub yes: usize,
-    /// Number of artifacts that every release takes, and that some release computes otherwise.
+    /// Number of artifacts that every release accepts, and some release computes differently.
     pub differs: usize,
     /// Number of artifacts that some release refuses.
     pub no: usize,
     /// Number of artifacts that cannot be read.
     pub unknown: usize,
-    /// Findings that count for the status, each release's apart.
+    /// Number of counted findings, separately for each release.
     pub counting: usize,
-    /// Findings that the baseline knows, each release's apart.
+    /// Number of findings in the baseline, separately for each release.
     pub known: usize,
 }
 
 impl Report {
-    /// Returns the report in numbers.
+    /// Returns the numbers of the report.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { artifacts: self.artifacts().len(), ..Summary::default() };
@@ -52,7 +52,7 @@ impl Report {
         summary
     }
 
-    /// Returns the report in sentences: which releases load what, and how much of it is known.
+    /// Returns a summary in sentences: the releases that load artifacts, and the known findings.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.tables().iter().map(Table::sentence).collect();
@@ -60,7 +60,7 @@ impl Report {
         sentences
     }
 
-    /// Returns the sentence about findings that the baseline knows; `None` where there are none.
+    /// Returns the sentence about known findings; `None` if there are none.
     #[must_use]
     pub fn known(&self) -> Option<String> {
         let Summary { counting, known, .. } = self.summary();
@@ -72,8 +72,7 @@ impl Report {
         (known > 0).then(|| format!("{} known to the baseline; {new}", count(known, "finding")))
     }
 
-    /// Returns the artifacts by the releases that they were judged for, in the order of their first
-    /// ones.
+    /// Groups the artifacts by their releases, in the order of the first ones.
     pub(crate) fn tables(&self) -> Vec<Table<'_>> {
         let mut tables: Vec<Table<'_>> = Vec::new();
         let mut numbers = HashMap::new();
@@ -94,13 +93,13 @@ impl Report {
 }
 
 impl Table<'_> {
-    /// Returns the number of artifacts for which something holds, and the number of all: `1 of 3`.
+    /// Returns the number of artifacts for which `holds` is true, and a text such as `1 of 3`.
     fn part(&self, holds: impl Fn(&Artifact) -> bool) -> (usize, String) {
         let number = self.artifacts.iter().filter(|artifact| holds(artifact)).count();
         (number, format!("{number} of {}", self.artifacts.len()))
     }
 
-    /// Returns the table in a sentence: which releases load how many.
+    /// Returns the table as a sentence: the number of artifacts that each release loads.
     fn sentence(&self) -> String {
         let fails = |cell: Cell| matches!(cell, Cell::No | Cell::Unknown);
         let has = |artifact: &Artifact, which: &dyn Fn(Cell) -> bool| {
@@ -141,7 +140,7 @@ impl Table<'_> {
         parts.join("; ")
     }
 
-    /// Returns the releases that load all of the artifacts, or the one that loads the most.
+    /// Returns the releases that load all artifacts, or the one that loads the most.
     fn where_all_load(&self) -> String {
         let of_release = |number: usize| {
             let cells = self.artifacts.iter().filter_map(|artifact| artifact.answers().get(number));

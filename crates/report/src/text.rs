@@ -1,4 +1,4 @@
-//! The report as text for people: tables that fit a width, then the reasons, then the sentences.
+//! The report as text: tables that fit a width, followed by the reasons and the summary.
 
 use std::io::{self, Write};
 
@@ -15,33 +15,33 @@ const ODD: Style = AnsiColor::Magenta.on_default().bold();
 const NAME: Style = Style::new().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// Widths and colours of a report as text.
+/// Widths and colours of a text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions {
     /// Columns of a table.
     pub table: usize,
-    /// Columns of a line; `None` where lines are not wrapped, for those who search in them.
+    /// Columns of a line; `None` for unwrapped lines, which are easier to search.
     pub line: Option<usize>,
-    /// True if words have colours, as escape sequences.
+    /// True if the text has colours, as escape sequences.
     pub has_colours: bool,
 }
 
 impl TextOptions {
-    /// Returns a terminal of this number of columns.
+    /// Creates options for a terminal with this number of columns.
     #[must_use]
     pub const fn terminal(columns: usize) -> Self {
         Self { table: columns, line: Some(columns), has_colours: true }
     }
 
-    /// Returns a file: tables of 80 columns, other lines as long as they are, no colours.
+    /// Creates options for a file: tables of 80 columns, unwrapped lines, no colours.
     #[must_use]
     pub const fn file() -> Self {
         Self { table: 80, line: None, has_colours: false }
     }
 }
 
-/// Writes the report; one artifact that was judged for one release has no table.
+/// Writes the report; a single artifact with a single release has no table.
 pub(crate) fn write(report: &Report, options: TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let tables = report.tables();
     let mut text = Text { options, out };
@@ -60,12 +60,12 @@ pub(crate) fn write(report: &Report, options: TextOptions, out: &mut dyn Write) 
     Ok(())
 }
 
-/// Returns true if an artifact is not just taken by every release.
+/// Returns true unless every release accepts the artifact without findings.
 fn says_anything(artifact: &Artifact) -> bool {
     artifact.worst() != Cell::Yes || artifact.findings().any(Finding::is_shown)
 }
 
-/// Writes what the releases say of one artifact.
+/// Writes the releases' answers on one artifact.
 pub(crate) fn write_artifact(
     artifact: &Artifact,
     options: TextOptions,
@@ -80,15 +80,14 @@ struct Text<'o> {
 }
 
 impl Text<'_> {
-    /// Writes a line behind an indentation, wrapped at words; `label` is part of it and may have a
-    /// colour.
+    /// Writes an indented line, wrapped at words; `label` is its beginning and may have a colour.
     fn line(&mut self, indent: &str, label: &str, words: &str) -> io::Result<()> {
         let label = if self.options.has_colours { label.to_owned() } else { plain(label) };
         let words = shown(words);
         let Some(width) = self.options.line else {
             return writeln!(self.out, "{indent}{label}{words}");
         };
-        // The width of a label does not count its colours.
+        // Escape sequences do not count for the width of a label.
         let used = indent.len() + plain(&label).width();
         let hanging = format!("{indent}    ");
         let blank = " ".repeat(used);
@@ -106,7 +105,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Writes words in a colour.
+    /// Writes text in a colour.
     fn styled(&mut self, style: Style, words: &str) -> io::Result<()> {
         if self.options.has_colours {
             return write!(self.out, "{style}{words}{style:#}");
@@ -114,7 +113,7 @@ impl Text<'_> {
         write!(self.out, "{words}")
     }
 
-    /// Writes artifacts by releases, in several pieces where there are more releases than fit.
+    /// Writes the table of artifacts and releases, in several parts if the releases do not fit.
     fn table(&mut self, table: &Table<'_>) -> io::Result<()> {
         let layout = Layout::of(table, self.options.table);
         let numbers: Vec<usize> = (0..table.releases.len()).collect();
@@ -178,7 +177,7 @@ impl Text<'_> {
         self.styled(FAINT, &kind)
     }
 
-    /// Writes what the releases say of an artifact; those that say the same together.
+    /// Writes the releases' answers on an artifact; equal ones are combined.
     fn reasons(&mut self, artifact: &Artifact) -> io::Result<()> {
         self.title(artifact)?;
         if let [answer] = artifact.answers() {
@@ -199,7 +198,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Writes an answer in words, and its findings behind an indentation.
+    /// Writes an answer as text, and its findings indented.
     fn answer(&mut self, answer: &Answer, indent: &str) -> io::Result<()> {
         let (style, word) = cell_label(answer.cell);
         self.styled(style, word)?;
@@ -234,7 +233,7 @@ impl Text<'_> {
     }
 }
 
-/// Returns a text without the escape sequences of colours, of which ours alone are in a label.
+/// Removes the escape sequences of colours from a label, which has no others.
 fn plain(label: &str) -> String {
     let mut plain = String::with_capacity(label.len());
     let mut is_sequence = false;
@@ -249,7 +248,8 @@ fn plain(label: &str) -> String {
     plain
 }
 
-/// Returns true if two releases say the same of an artifact, but for their own names.
+/// Returns true if the answers of two releases on an artifact are equal, apart from the releases'
+/// names.
 fn are_alike(one: &Answer, other: &Answer) -> bool {
     let same = |one: &Finding, other: &Finding| {
         one.rule == other.rule
@@ -272,12 +272,12 @@ const fn cell_label(cell: Cell) -> (Style, &'static str) {
     }
 }
 
-/// The columns of a table.
+/// Column widths of a table.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     /// Width of the first column; a longer path has a line of its own.
     name: usize,
-    /// Width of a cell, and of the gap before it.
+    /// Width of a cell, including the gap before it.
     cell: usize,
     gap: usize,
     /// Number of releases beside one another.
@@ -286,7 +286,7 @@ struct Layout {
     is_short: bool,
 }
 
-/// Narrowest column of paths: a shorter path leaves the rest of it blank.
+/// Minimum width of the column of paths: a shorter path is padded.
 const NARROWEST: usize = 12;
 
 impl Layout {
@@ -324,7 +324,7 @@ impl Layout {
     }
 }
 
-/// Returns a path in lines of a width, broken behind slashes where it can be.
+/// Splits a path into lines of a width, after slashes if possible.
 fn lines_of_path(path: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

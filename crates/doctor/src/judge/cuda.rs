@@ -1,4 +1,4 @@
-//! CUDA's libraries from packages, and NVIDIA's driver, for the CUDA plug-ins of jax.
+//! CUDA libraries from packages, and NVIDIA's driver, for the CUDA plug-ins of jax.
 
 use pep440_rs::{Version, VersionSpecifiers};
 use pep508_rs::Requirement;
@@ -14,7 +14,7 @@ use crate::{
     rule::{Rule, WarningRule},
 };
 
-/// The libraries that jax looks for when it starts, by the middle of their names.
+/// The libraries that jax looks for at start, by the middle of their names.
 const NEEDED: [&str; 7] =
     ["cublas", "cudnn", "cufft", "cusolver", "cusparse", "cuda-runtime", "cuda-cupti"];
 
@@ -31,7 +31,7 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the package of a library for a major of CUDA.
+/// Returns the package of a library for a CUDA major.
 fn name_of(library: &str, cuda: u64) -> String {
     match (library, cuda) {
         (library, 12) => format!("nvidia-{library}-cu12"),
@@ -70,7 +70,7 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
         old.extend(old_cudnn(cudnn, built));
     }
     let requires = declared::requires(view.known, package);
-    // Until 0.4.30 the bounds are those of jaxlib.
+    // Until 0.4.30 jaxlib declares the bounds.
     let of_jaxlib = view.package("jaxlib").map(|jaxlib| declared::requires(view.known, jaxlib));
     let of_jaxlib = of_jaxlib.as_deref().unwrap_or_default();
     for library in NEEDED.into_iter().filter(|library| *library != "cudnn" || built.is_none()) {
@@ -85,11 +85,11 @@ fn libraries(view: &View<'_>, package: &Package, plugin: &str, cuda: u64, findin
     too_old(view, package, &old, findings);
 }
 
-/// A library that is older than a plug-in takes.
+/// A library that is too old for a plug-in.
 struct Old<'a> {
     library: &'a Package,
     wanted: VersionSpecifiers,
-    /// The version of cuDNN with which the plug-in was built; of no other library.
+    /// The cuDNN version that the plug-in was built with; `None` for other libraries.
     built: Option<&'a Version>,
 }
 
@@ -131,8 +131,8 @@ fn missing_libraries(
     findings.problem(found);
 }
 
-/// cuDNN has to be of the same major as the one that the plug-in was built with, and of its minor or
-/// a newer one; patches are free.
+/// Checks cuDNN: it must have the major that the plug-in was built with, and at least its minor;
+/// patches do not matter.
 fn old_cudnn<'a>(cudnn: &'a Package, built: &'a Version) -> Option<Old<'a>> {
     let ((has_major, has_minor), (major, least)) = (cudnn.minor(), minor(built));
     if has_major == major && has_minor >= least {
@@ -142,7 +142,7 @@ fn old_cudnn<'a>(cudnn: &'a Package, built: &'a Version) -> Option<Old<'a>> {
     Some(Old { library: cudnn, wanted, built: Some(built) })
 }
 
-/// The libraries come from one installation, so that all that are too old are one problem.
+/// Reports all libraries that are too old as one problem, since they come from one installation.
 fn too_old(view: &View<'_>, package: &Package, old: &[Old<'_>], findings: &mut Findings) {
     let Some(first) = old.first() else { return };
     let mut packages: Vec<&str> = old.iter().map(|one| one.library.name.as_str()).collect();
@@ -192,7 +192,8 @@ fn sentence(package: &Package, old: &Old<'_>) -> String {
     format!("{} is {age} than cuDNN {built}, with which {package} was built", told(library))
 }
 
-/// Packages that pin the libraries, moved to the oldest known release that pins fitting ones.
+/// Returns changes of packages that pin the libraries, to the oldest known release with fitting
+/// pins.
 fn movers(view: &View<'_>, old: &[Old<'_>]) -> Vec<Vec<Change>> {
     let mut candidates = Vec::new();
     for package in view.environment.packages.values() {
@@ -217,7 +218,7 @@ fn movers(view: &View<'_>, old: &[Old<'_>]) -> Vec<Vec<Change>> {
     candidates
 }
 
-/// jax and its plug-in of a release that was built with an older cuDNN.
+/// Returns changes of jax and its plug-in to a release built with an older cuDNN.
 fn older_plugins(
     view: &View<'_>,
     package: &Package,
@@ -238,7 +239,7 @@ fn older_plugins(
         .push(there.map(|name| to_version(view.environment, name, &release.version)).collect());
 }
 
-/// Compares drivers by their numbers; their texts have zeros in front, as in `525.60.13`.
+/// Compares drivers by their numbers; the texts have leading zeros, as in `525.60.13`.
 fn is_driver_at_least(driver: &str, wanted: &str) -> bool {
     let number = |text: &str| text.parse::<Version>().ok();
     number(driver) >= number(wanted)

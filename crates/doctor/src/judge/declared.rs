@@ -1,4 +1,4 @@
-//! Reads the requirements that packages declare: `Requires-Dist` of one judged package on another.
+//! Reads declared requirements: `Requires-Dist` of one judged package on another.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use pep508_rs::{ExtraName, MarkerExpression, MarkerValueExtra, Requirement, Vers
 
 use crate::{data::Releases, package::Package, rule::Rule};
 
-/// Returns the requirements of a package: by its metadata, else by the table.
+/// Returns the requirements of a package: from its metadata, or else from the table.
 pub(crate) fn requires<'a>(
     known: &'static Releases,
     package: &'a Package,
@@ -20,7 +20,7 @@ pub(crate) fn requires<'a>(
     }
 }
 
-/// Returns the specifiers of a requirement; `None` for an address, or for none.
+/// Returns the specifiers of a requirement; `None` for a URL or no specifier.
 pub(crate) fn specifiers(requirement: &Requirement) -> Option<&VersionSpecifiers> {
     match &requirement.version_or_url {
         Some(VersionOrUrl::VersionSpecifier(specifiers)) => Some(specifiers),
@@ -35,7 +35,7 @@ pub(super) fn pinned(requirement: &Requirement) -> Option<Version> {
     Some(exact.version().clone())
 }
 
-/// Returns the rule about a package that others were built for.
+/// Returns the rule for a required package.
 pub(super) fn rule_of(required: &str) -> Rule {
     match required {
         "numpy" => Rule::Numpy,
@@ -46,7 +46,7 @@ pub(super) fn rule_of(required: &str) -> Rule {
     }
 }
 
-/// Returns every extra of a package: one counts if the package that it brings is there.
+/// Returns every extra of a package: an extra is evaluated if its package is installed.
 pub(crate) fn extras(package: &Package, requires: &[Requirement]) -> Vec<ExtraName> {
     if !package.extras.is_empty() || package.requires.is_some() {
         return package.extras.clone();

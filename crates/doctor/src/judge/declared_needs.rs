@@ -1,4 +1,4 @@
-//! Checks the requirements that packages declare: `Requires-Dist` of one judged package on another.
+//! Checks declared requirements: `Requires-Dist` of one judged package on another.
 
 use pep440_rs::{Operator, VersionSpecifiers};
 use pep508_rs::Requirement;
@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{names::is_judged, package::Package, rule::Rule};
 
-/// Returns the declared requirements that are not met, but for those of pairs of which a rule has
-/// spoken.
+/// Returns the unmet declared requirements, except for pairs that another rule has reported.
 pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> {
     let mut unmet = Vec::new();
     let Some(markers) = view.environment.markers() else { return unmet };
@@ -29,13 +28,13 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> 
             if wanted.contains(&other.public()) || findings.explained.contains(&known) {
                 continue;
             }
-            // Old releases of jaxlib name CUDA's libraries by an extra; it is the plug-in that loads
-            // them, and judged for them.
+            // Old releases of jaxlib name CUDA's libraries in an extra; the plug-in loads them, and
+            // is checked for them.
             if package.name == "jaxlib" && name.starts_with("nvidia-") {
                 continue;
             }
-            // Of several extras that bring the package, one that takes it is the one that counts:
-            // others are for those who develop, and pin what they were tested with.
+            // If several extras require the package, one that accepts it suffices: others are for
+            // developers, and pin the versions that were tested.
             let is_of_extra = |one: &Requirement| !one.evaluate_markers(&markers, &[]);
             let takes = |one: &Requirement| {
                 one.name == requirement.name
@@ -46,7 +45,7 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> 
             if is_of_extra(requirement) && requires.iter().any(takes) {
                 continue;
             }
-            // A pre-release is as good as its release where nothing says more.
+            // A pre-release counts as its release unless the specifier says otherwise.
             if !other.version.is_stable() && wanted.contains(&other.version.only_release()) {
                 continue;
             }
@@ -62,7 +61,7 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &Findings) -> Vec<Unmet<'a>> 
     unmet
 }
 
-/// Tells whether a specifier takes some version of the major that is installed.
+/// Returns true if a specifier accepts some version of the installed major.
 fn takes_major(wanted: &VersionSpecifiers, other: &Package) -> bool {
     let (major, _) = other.minor();
     let mut bounds = wanted.iter();

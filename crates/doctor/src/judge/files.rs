@@ -1,5 +1,5 @@
-//! The files of packages: two owners of one, missing ones, changed ones; version files that
-//! disagree with the metadata.
+//! Files of packages: owned by two packages, missing, changed; and version files that disagree with
+//! the metadata.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Files that two packages own. Empty files, such as those that mark a folder as a package, are no
-/// quarrel, and neither are those of folders that several packages share.
+/// Reports files that two packages own, except for empty files, such as package markers, and those
+/// in folders that several packages share.
 fn owners(view: &View<'_>, findings: &mut Findings) {
     let mut owners: HashMap<&str, &Package> = HashMap::new();
     let mut pairs: Vec<(&Package, &Package, &str)> = Vec::new();
@@ -58,14 +58,14 @@ fn owners(view: &View<'_>, findings: &mut Findings) {
     {
         pairs.push((one, other, "libtpu"));
     }
-    // Libraries of two majors of CUDA share folders, and there are a dozen of them.
+    // The dozen libraries of two CUDA majors share folders.
     let is_nvidia = |package: &Package| package.name.starts_with("nvidia-");
     let (nvidia, others): (Vec<_>, Vec<_>) =
         pairs.into_iter().partition(|(one, other, _)| is_nvidia(one) && is_nvidia(other));
     let groups = others.into_iter().map(|pair| vec![pair]).chain(Some(nvidia));
     for group in groups.filter(|group| !group.is_empty()) {
         let found = owned_twice(view, &group);
-        // Builds of TensorFlow are said by their own rule.
+        // Builds of TensorFlow have their own rule.
         let is_said = findings.problems.iter().any(|known| {
             known.rule == Rule::SameFiles
                 && found.packages.iter().all(|package| known.packages.contains(package))
@@ -76,7 +76,7 @@ fn owners(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Pairs of packages of which the first and the second own the same file.
+/// Reports pairs of packages that own the same file.
 fn owned_twice(view: &View<'_>, pairs: &[(&Package, &Package, &str)]) -> Problem {
     let side = |of: fn(&(&'_ Package, &'_ Package, &str)) -> String| -> Vec<String> {
         let mut names: Vec<String> = pairs.iter().map(of).collect();
@@ -157,7 +157,8 @@ fn changed(view: &View<'_>, package: &Package, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// A version file that disagrees with the metadata: a problem where another rule rests on it.
+/// Reports a version file that disagrees with the metadata: as a problem if another rule depends on
+/// it.
 fn metadata(view: &View<'_>, package: &Package, findings: &mut Findings) {
     let Some(said) =
         package.metadata_version.as_ref().map(|version| version.clone().without_local())

@@ -1,4 +1,4 @@
-//! The input and the findings of rules.
+//! The input and the output of rules.
 
 use std::collections::HashSet;
 
@@ -20,8 +20,8 @@ pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) unknown: Vec<Unknown>,
-    /// Pairs of packages of which a rule has spoken, so that their declared requirements are not
-    /// judged as well.
+    /// Pairs of packages that a rule has reported, so that their declared requirements are not
+    /// checked as well.
     pub(super) explained: HashSet<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ impl Findings {
     }
 }
 
-/// Everything that a rule reads.
+/// The input of rules.
 pub(crate) struct View<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) known: &'static Releases,
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns a problem without remedies.
+/// Creates a problem without remedies.
 pub(super) fn problem(
     rule: Rule,
     packages: &[&str],
@@ -77,7 +77,7 @@ pub(super) fn problem(
     }
 }
 
-/// Returns the change of a package to a version.
+/// Creates a change of a package to a version.
 pub(super) fn to_version(environment: &Environment, package: &str, version: &Version) -> Change {
     let from = environment.package(package).map(|package| package.version.clone());
     Change {
@@ -87,7 +87,7 @@ pub(super) fn to_version(environment: &Environment, package: &str, version: &Ver
     }
 }
 
-/// Returns the change of a package to any version that satisfies a specifier.
+/// Creates a change of a package to any version that satisfies a specifier.
 pub(super) fn to_specifiers(
     environment: &Environment,
     package: &str,
@@ -97,26 +97,26 @@ pub(super) fn to_specifiers(
     Change { package: package.to_owned(), from, to: Target::Specifiers(specifiers) }
 }
 
-/// Returns the removal of a package.
+/// Creates a change that removes a package.
 pub(super) fn removal(environment: &Environment, package: &str) -> Change {
     let from = environment.package(package).map(|package| package.version.clone());
     Change { package: package.to_owned(), from, to: Target::Removed }
 }
 
-/// Returns the specifier of one MAJOR.MINOR: `>=2.21,<2.22`.
+/// Returns the specifier for one MAJOR.MINOR: `>=2.21,<2.22`.
 pub(super) fn of_minor((major, minor): (u64, u64)) -> Option<VersionSpecifiers> {
     format!(">={major}.{minor},<{major}.{}", minor.saturating_add(1)).parse().ok()
 }
 
-/// Returns the version of a package with its name: `jax 0.9.2`.
+/// Formats a package with its version: `jax 0.9.2`.
 pub(super) fn told(package: &Package) -> String {
     format!("{} {}", package.name, package.version)
 }
 
-/// Packages that a sentence names; the list of the problem has all of them.
+/// Maximum number of packages named in a sentence; the problem lists all of them.
 const NAMED: usize = 4;
 
-/// Several packages with their versions: `jax 0.10.2, jaxlib 0.10.2 and 3 more`.
+/// Formats several packages with their versions: `jax 0.10.2, jaxlib 0.10.2 and 3 more`.
 pub(super) fn listed<'a>(packages: impl ExactSizeIterator<Item = &'a Package>) -> String {
     let more = packages.len().saturating_sub(NAMED);
     let names: Vec<String> = packages.take(NAMED).map(told).collect();

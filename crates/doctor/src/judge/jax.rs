@@ -39,13 +39,13 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Tells whether an installer adds jaxlib to jax: since 0.4.30 jax declares it.
+/// Returns true if an installer adds jaxlib to jax: jax declares it since 0.4.30.
 fn brings_jaxlib(view: &View<'_>, jax: &Package) -> bool {
     let release = view.known.release("jax", &jax.version);
     release.is_none_or(|release| release.requires.iter().any(|one| one.name.as_ref() == "jaxlib"))
 }
 
-/// Returns the numbers that jax compares, without trailing zeros: suffixes do not count.
+/// Returns the numbers that jax compares, without suffixes and trailing zeros.
 fn numbers(version: &Version) -> Vec<u64> {
     let mut numbers = version.release().to_vec();
     while numbers.last() == Some(&0) {
@@ -54,7 +54,7 @@ fn numbers(version: &Version) -> Vec<u64> {
     numbers
 }
 
-/// Returns the oldest jaxlib that a jax takes: by its version file, the table, or what it declares.
+/// Returns the oldest jaxlib for a jax: from its version file, the table, or its metadata.
 fn minimum(view: &View<'_>, jax: &Package) -> Option<Version> {
     let declared = || {
         let requires = jax.requires.as_ref()?;
@@ -111,7 +111,8 @@ fn too_old(
     findings.problem(found);
 }
 
-/// jaxlib to the version of jax, or jax to that of jaxlib, with the plug-ins where there are some.
+/// Returns changes of jaxlib to the version of jax, or vice versa, with the plug-ins if there are
+/// any.
 fn both_ways(
     view: &View<'_>,
     jax: &Package,
@@ -131,7 +132,7 @@ fn both_ways(
     }
 }
 
-/// Frameworks that the tables do not know yet: their files are judged, and a lock has none.
+/// Reports frameworks newer than the tables: their files can be checked, but a lock has none.
 fn newer_than_known(view: &View<'_>, findings: &mut Findings) {
     let as_of = view.known.as_of();
     let mut newer: Vec<&Package> = Vec::new();

@@ -1,7 +1,7 @@
-//! The rules, applied to an environment that was read.
+//! The rules, applied to an environment.
 //!
-//! Rules see packages, plug-ins and the system as data, so that a changed environment can be judged
-//! again: that is how remedies are checked.
+//! Rules get packages, plug-ins and the system as data, so that a changed environment can be judged
+//! again, which is how remedies are checked.
 
 mod cuda;
 mod declared;

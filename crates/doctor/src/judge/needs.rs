@@ -1,5 +1,4 @@
-//! Needs that were measured or reported, and that the metadata does not declare, or declares
-//! otherwise.
+//! Measured or reported requirements that the metadata do not declare correctly.
 
 use super::{
     declared,
@@ -7,7 +6,7 @@ use super::{
     unmet::Unmet,
 };
 
-/// The needs of the table that are not met.
+/// Returns the unmet requirements of the table.
 pub(super) fn unmet<'a>(view: &View<'a>, findings: &mut Findings) -> Vec<Unmet<'a>> {
     let mut unmet: Vec<Unmet<'a>> = Vec::new();
     for package in view.environment.packages.values() {
@@ -19,7 +18,8 @@ pub(super) fn unmet<'a>(view: &View<'a>, findings: &mut Findings) -> Vec<Unmet<'
             if !fits || need.replaces_declared() {
                 findings.explain(&package.name, &other.name);
             }
-            // jax and jaxlib go together: what needs both of other versions has one cause.
+            // jax and jaxlib belong together: requirements on other versions of both have one
+            // cause.
             let is_said = other.name == "jaxlib"
                 && unmet
                     .iter()

@@ -1,4 +1,4 @@
-//! jaxlib and the plug-ins that jax finds.
+//! Checks jaxlib against the plug-ins that jax finds.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
     rule::{Rule, WarningRule},
 };
 
-/// The last release that takes plug-ins of its own PJRT minor alone.
+/// The last release that accepts only plug-ins with its own PJRT minor.
 const TAKES_ITS_MINOR_UNTIL: [u64; 3] = [0, 4, 31];
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
@@ -40,8 +40,9 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// The bounds of a plug-in that jax declares by its extras. They say no more than the other rules:
-/// that of ROCm is taken in other numbers, and from 0.5.3 on jaxlib compares the others itself.
+/// Marks a plug-in's bounds from jax's extras as reported. They add nothing to the other rules:
+/// ROCm's plug-in is accepted with other numbers, and since 0.5.3 jaxlib compares the others
+/// itself.
 fn bounds_of_jax(view: &View<'_>, name: &str, findings: &mut Findings) {
     let halves = [format!("jax-{name}-plugin"), format!("jax-{name}-pjrt")];
     let compares = |jaxlib: &Package| beside::compares(&jaxlib.version);
@@ -56,7 +57,7 @@ fn bounds_of_jax(view: &View<'_>, name: &str, findings: &mut Findings) {
     }
 }
 
-/// Returns the names of plug-ins with two packages: `cuda12` of `jax-cuda12-plugin` and
+/// Returns the names of plug-ins with two packages: `cuda12` for `jax-cuda12-plugin` and
 /// `jax-cuda12-pjrt`.
 fn names(environment: &Environment) -> Vec<String> {
     let name = |package: &String| {
@@ -71,7 +72,7 @@ fn names(environment: &Environment) -> Vec<String> {
     names
 }
 
-/// Returns the packages of plug-ins that go with one jaxlib alone.
+/// Returns the packages of plug-ins that fit one jaxlib only.
 pub(super) fn compared(environment: &Environment) -> Vec<&str> {
     let is_compared = |name: &&String| {
         (name.starts_with("jax-cuda") || name.starts_with("jax-oneapi"))
@@ -111,7 +112,7 @@ fn halves(view: &View<'_>, name: &str, findings: &mut Findings) {
 }
 
 fn half(view: &View<'_>, one: &Package, other: &str, findings: &mut Findings) {
-    // Of a plug-in inside of jaxlib, conda shows the metadata of the half that has entry points.
+    // For a plug-in inside of jaxlib, conda has the metadata of the package with the entry points.
     if view.environment.jaxlib_holds_plugin || view.environment.is_partial {
         return;
     }
@@ -141,7 +142,7 @@ fn pair(environment: &Environment, name: &str, version: &Version) -> Vec<Change>
     ]
 }
 
-/// The version of the kernels against that of jaxlib, as jaxlib compares them.
+/// Compares the version of the kernels with jaxlib's, like jaxlib.
 fn compare(view: &View<'_>, name: &str, findings: &mut Findings) {
     let kernels = format!("jax-{name}-plugin");
     let (Some(kernels), Some(jaxlib)) = (view.package(&kernels), view.package("jaxlib")) else {
@@ -219,7 +220,8 @@ fn module(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
     }
 }
 
-/// The table of functions of a plug-in against jaxlib: by the library itself, else by the releases.
+/// Checks a plug-in's function table against jaxlib: with the library itself, or else with the
+/// releases.
 fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
     let Some(jaxlib) = view.package("jaxlib").filter(|_| plugin.exists) else { return };
     let owner = plugin.owner.as_deref().unwrap_or(&plugin.module);
@@ -259,8 +261,8 @@ fn table(view: &View<'_>, plugin: &PluginModule, findings: &mut Findings) {
     }
 }
 
-/// Tells whether nothing bounds the jax of a plug-in from above: neither its metadata nor the table.
-/// The halves of a plug-in have the numbers of jaxlib, which say as much.
+/// Returns true if a plug-in's jax has no upper bound in the metadata or the table. The packages of
+/// a plug-in with jaxlib's numbers are bounded by them.
 fn bounds_nothing(view: &View<'_>, package: &Package) -> bool {
     let is_jax = |name: &str| matches!(name, "jax" | "jaxlib");
     let is_listed =
@@ -287,7 +289,8 @@ fn bounds_nothing(view: &View<'_>, package: &Package) -> bool {
         && !needs.any(|need| is_jax(need.needs.name.as_ref()))
 }
 
-/// A plug-in without an upper bound, built before jaxlib: only what it was built with was tested.
+/// Reports a plug-in without an upper bound that was built before jaxlib: only the jaxlib that it
+/// was built with was tested.
 fn old(view: &View<'_>, package: &Package, minor: u32, jaxlib: &Package, findings: &mut Findings) {
     let has_problem = findings.problems.iter().any(|known| known.packages.contains(&package.name));
     let own = view.known.pjrt_minor("jaxlib", &jaxlib.version).filter(|own| *own > minor);
@@ -301,7 +304,7 @@ fn old(view: &View<'_>, package: &Package, minor: u32, jaxlib: &Package, finding
     }
 }
 
-/// Old releases of jaxlib take plug-ins of their own minor alone.
+/// Checks the minors for old releases of jaxlib, which accept only plug-ins with their own.
 fn minors(view: &View<'_>, owner: &str, minor: u32, jaxlib: &Package, findings: &mut Findings) {
     if jaxlib.public() > Version::new(TAKES_ITS_MINOR_UNTIL) {
         return;
@@ -362,7 +365,7 @@ fn candidates_of_table(view: &View<'_>, owner: &str, jaxlib: &Package) -> Vec<Ve
     candidates
 }
 
-/// Two plug-ins that register one platform.
+/// Reports two plug-ins that register the same platform.
 fn same_platform(view: &View<'_>, findings: &mut Findings) {
     let environment = view.environment;
     let mut by_platform: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Python, the machine and the C library below the packages.
+//! Checks Python, the machine and the C library against the packages.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
-    // One system is below all packages: what it is wrong for is one problem.
+    // All packages share one system, so all mismatches are one problem.
     if let Some(python) = &view.environment.python {
         requires_python(view, python, findings);
         abi(view, python, findings);
@@ -37,14 +37,14 @@ fn is_or_are(packages: &[&Package], one: &'static str, several: &'static str) ->
     if packages.len() == 1 { one } else { several }
 }
 
-/// Returns the changes that install packages again, each in its version.
+/// Returns changes that reinstall packages in their versions.
 fn again(view: &View<'_>, packages: &[&Package]) -> Vec<Change> {
     let change = |package: &&Package| to_version(view.environment, &package.name, &package.version);
     packages.iter().map(change).collect()
 }
 
 fn requires_python(view: &View<'_>, python: &Version, findings: &mut Findings) {
-    // A bound with a patch is not held against a Python of which only MAJOR.MINOR is known.
+    // A bound with a patch is ignored if only MAJOR.MINOR of Python is known.
     let python = if python.release().len() < 3 {
         let (major, minor) = minor(python);
         Version::new([major, minor, 99])
@@ -57,7 +57,7 @@ fn requires_python(view: &View<'_>, python: &Version, findings: &mut Findings) {
         let from_table = || view.known.release(&package.name, &package.version)?.python.as_ref();
         let wanted = match &package.requires_python {
             Some(wanted) => Some(wanted),
-            // Metadata without the field takes every Python.
+            // Metadata without the field accept every Python.
             None if package.requires.is_some() => None,
             None => from_table(),
         };
@@ -97,13 +97,13 @@ fn requires_python(view: &View<'_>, python: &Version, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// Returns the parts of a wheel's tag: interpreters, binary interfaces, platforms.
+/// Splits a wheel's tag: interpreters, binary interfaces, platforms.
 fn parts(tag: &str) -> Option<(&str, &str, &str)> {
     let mut parts = tag.splitn(3, '-');
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-/// Returns the interpreter that a package was installed for, if it is not this one: a tag of its
+/// Returns the interpreter for which a package was installed, if it differs: from a tag of its
 /// wheel, or the name of an extension module.
 fn other_python(package: &Package, python: &Version, free_threaded: bool) -> Option<String> {
     let (major, minor) = minor(python);
@@ -111,8 +111,8 @@ fn other_python(package: &Package, python: &Version, free_threaded: bool) -> Opt
     let fits = |tag: &String| {
         let Some((interpreters, abis, _)) = parts(tag) else { return true };
         let mut abis = abis.split('.');
-        // A build without the lock imports modules of its own binary interface alone, and no other
-        // build imports those.
+        // A build without the lock imports only modules of its own binary interface, which no other
+        // build imports.
         let is_free = |abi: &str| abi.starts_with("cp") && abi.ends_with('t');
         let takes = |abi: &str| abi == "none" || is_free(abi) == free_threaded;
         if !abis.clone().any(takes) {
@@ -165,8 +165,8 @@ fn abi(view: &View<'_>, python: &Version, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// Returns the Python of an extension module: `312` of `_x.cpython-312-x86_64-linux-gnu.so`, and
-/// `313t` of a free-threaded one.
+/// Returns the Python of an extension module: `312` for `_x.cpython-312-x86_64-linux-gnu.so`, and
+/// `313t` for a free-threaded one.
 fn cpython_of(name: &str) -> Option<String> {
     let (_, rest) = name.rsplit_once(".cpython-")?;
     let number = rest.split(['-', '.']).next()?;
@@ -175,13 +175,13 @@ fn cpython_of(name: &str) -> Option<String> {
     (rest.ends_with(".so") && is_number).then(|| number.to_owned())
 }
 
-/// Returns the machines of a tag, in the names of the platform part.
+/// Returns the machines of a tag, with the names in the platform part.
 fn machine_of(platform: &str) -> Option<&'static str> {
     const MACHINES: [&str; 6] = ["x86_64", "aarch64", "arm64", "i686", "ppc64le", "s390x"];
     MACHINES.into_iter().find(|machine| platform.ends_with(machine))
 }
 
-/// Returns the system of a tag, as environments name it; `None` for any.
+/// Returns the system of a tag, with the environment's name for it; `None` for any.
 fn system_of(platform: &str) -> Option<&'static str> {
     if platform.starts_with("macosx") {
         Some("darwin")
@@ -192,8 +192,8 @@ fn system_of(platform: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the system or the machine that a package is for, if it is not this one: that of its
-/// wheel's tags, then that of its libraries.
+/// Returns the system or machine for which a package was built, if it differs: from its wheel's
+/// tags, or else from its libraries.
 fn other_machine(view: &View<'_>, package: &Package) -> Option<String> {
     let environment = view.environment;
     let system = environment.system;
@@ -257,7 +257,7 @@ fn machine(view: &View<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the C library that a tag promises to be enough.
+/// Returns the minimum C library of a tag.
 fn glibc_of(platform: &str) -> Option<(u64, u64)> {
     if platform.starts_with("manylinux2014") {
         return Some((2, 17));
@@ -272,10 +272,10 @@ fn glibc_of(platform: &str) -> Option<(u64, u64)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Returns the C library that a package needs: that of its tag, or that of its libraries, with the
-/// one that needs it.
+/// Returns the C library that a package requires: from its tag, or from its libraries, with the
+/// library that requires it.
 fn glibc_needed(view: &View<'_>, package: &Package) -> Option<((u64, u64), Option<String>)> {
-    // A tag of several platforms is good where one of them is.
+    // A tag of several platforms fits if one of them does.
     let platforms = package
         .tags
         .iter()

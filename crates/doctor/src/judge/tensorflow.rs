@@ -11,7 +11,7 @@ use crate::{
     rule::{Rule, WarningRule},
 };
 
-/// The extensions that are built for one MAJOR.MINOR, and share its numbers.
+/// Extensions that are built for one MAJOR.MINOR, and have its numbers.
 const SAME_NUMBERS: [&str; 3] = ["tensorflow-text", "tf-keras", "intel-extension-for-tensorflow"];
 
 pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
@@ -36,8 +36,8 @@ pub(super) fn judge(view: &View<'_>, findings: &mut Findings) {
     plugins(view, tensorflow, findings);
 }
 
-/// Tells whether a build brings the files of `tensorflow` on a system: the package of that name has
-/// none there and requires it in its own version.
+/// Returns true if a build has the files of `tensorflow` on a system: the package of that name has
+/// none there and requires the build in its own version.
 fn is_part(first: &Package, second: &Package) -> bool {
     first.name == "tensorflow"
         && matches!(&*second.name, "tensorflow-intel" | "tensorflow-macos" | "tensorflow-cpu-aws")
@@ -55,7 +55,7 @@ fn several_builds(view: &View<'_>, builds: &[&Package], findings: &mut Findings)
         format!("{} own the same folder, tensorflow", versions.join(" and ")),
     );
     found.symptom = Some("no GPU is found, or files of two releases are mixed".to_owned());
-    // The one that is kept; the first is the last choice.
+    // Candidate to keep; the first one is the last choice.
     for kept in builds {
         let others = names.iter().filter(|name| **name != kept.name);
         found.candidates.push(others.map(|name| removal(view.environment, name)).collect());
@@ -64,7 +64,7 @@ fn several_builds(view: &View<'_>, builds: &[&Package], findings: &mut Findings)
 }
 
 fn extension(view: &View<'_>, extension: &Package, tensorflow: &Package, findings: &mut Findings) {
-    // TensorFlow I/O has numbers of its own; it declares its TensorFlow by an extra.
+    // TensorFlow I/O has its own numbers; it declares its TensorFlow in an extra.
     let wanted = if SAME_NUMBERS.contains(&&*extension.name) {
         of_minor(extension.minor())
     } else {
@@ -78,7 +78,7 @@ fn extension(view: &View<'_>, extension: &Package, tensorflow: &Package, finding
     let Some(wanted) = wanted.filter(|wanted| !wanted.contains(&tensorflow.public())) else {
         return;
     };
-    // A pre-release of the wanted MAJOR.MINOR is one of it.
+    // A pre-release of the required MAJOR.MINOR counts as one.
     if SAME_NUMBERS.contains(&&*extension.name) && extension.minor() == tensorflow.minor() {
         return;
     }
@@ -108,7 +108,7 @@ fn extension(view: &View<'_>, extension: &Package, tensorflow: &Package, finding
     findings.problem(found);
 }
 
-/// Libraries in `tensorflow-plugins`, which TensorFlow loads when it is imported.
+/// Checks the libraries in `tensorflow-plugins`, which TensorFlow loads on import.
 fn plugins(view: &View<'_>, tensorflow: &Package, findings: &mut Findings) {
     for library in &view.environment.tensorflow_plugins {
         let name =

@@ -1,4 +1,4 @@
-//! torch_xla: the torch that it links, and the libtpu that it pins.
+//! Checks torch_xla against the torch that it links, and the libtpu that it pins.
 
 use super::{
     declared,
@@ -45,7 +45,7 @@ fn torch(view: &View<'_>, torch_xla: &Package, findings: &mut Findings) {
     for (package, of) in [("torch", torch_xla.minor()), ("torch-xla", torch.minor())] {
         let release = of_minor(of).and_then(|specifiers| view.known.newest(package, &specifiers));
         if let Some(release) = release {
-            // The first release of a MAJOR.MINOR is the one that torch_xla was built beside.
+            // torch_xla was built with the first release of a MAJOR.MINOR.
             let known =
                 view.known.of(package).iter().find(|one| crate::package::minor(&one.version) == of);
             let version = &known.unwrap_or(release).version;
@@ -66,8 +66,8 @@ fn torch(view: &View<'_>, torch_xla: &Package, findings: &mut Findings) {
     findings.problem(found);
 }
 
-/// Returns the libtpu that a torch_xla pins, against the one that is installed. Tells whether it
-/// said something.
+/// Compares the libtpu that a torch_xla pins with the installed one. Returns true if it reported a
+/// problem.
 fn pinned_libtpu(
     view: &View<'_>,
     torch_xla: &Package,

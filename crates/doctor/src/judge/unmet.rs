@@ -1,5 +1,5 @@
-//! Needs of packages that the installed version of another package does not meet: one finding for
-//! the package that is wrong, with all that it breaks.
+//! Unmet requirements of packages on others: one finding per wrong package, with all packages that
+//! it breaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,29 +16,29 @@ use crate::{
     rule::Rule,
 };
 
-/// A need that the installed version does not meet.
+/// A requirement that the installed version does not satisfy.
 pub(super) struct Unmet<'a> {
-    /// The package that has the need.
+    /// The package with the requirement.
     pub(super) package: &'a Package,
-    /// The package that does not meet it.
+    /// The package that does not satisfy it.
     pub(super) other: &'a Package,
-    /// The versions that would.
+    /// The versions that would satisfy it.
     pub(super) wanted: VersionSpecifiers,
     /// The rule that it breaks, if it is the only one.
     pub(super) rule: Rule,
-    /// The row of the table, where the need was measured or reported; else it is declared.
+    /// The row of the table for a measured or reported requirement; `None` for a declared one.
     pub(super) need: Option<&'a Need>,
 }
 
-/// The reason for which a version is wrong. A package that is too old for one and too new for
-/// another one has two causes.
+/// The reason why a version is wrong. A package that is too old for one package and too new for
+/// another has two causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     TooOld,
     TooNew,
 }
 
-/// The wrong package and its side; for libraries of NVIDIA the package that pins them, because one
+/// The wrong package and its side; for NVIDIA's libraries the package that pins them, because one
 /// release pins a dozen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
@@ -65,7 +65,7 @@ impl Unmet<'_> {
     }
 }
 
-/// Reports one problem a cause.
+/// Reports one problem per cause.
 pub(super) fn report(view: &View<'_>, unmet: Vec<Unmet<'_>>, findings: &mut Findings) {
     let mut causes: BTreeMap<Cause, Vec<Unmet<'_>>> = BTreeMap::new();
     for one in unmet {
@@ -80,7 +80,7 @@ pub(super) fn report(view: &View<'_>, unmet: Vec<Unmet<'_>>, findings: &mut Find
     }
 }
 
-/// Returns one package of a version that others do not take.
+/// Reports one package with a version that others do not accept.
 fn wrong(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     let first = all.iter().find(|one| one.need.is_some()).or_else(|| all.first())?;
     let other = first.other;
@@ -126,12 +126,12 @@ fn wrong(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     Some(found)
 }
 
-/// Returns the versions that all of several needs take.
+/// Returns the conjunction of several requirements' bounds.
 fn bounds(all: &[Unmet<'_>]) -> impl Iterator<Item = VersionSpecifier> + Clone {
     all.iter().flat_map(|one| one.wanted.iter().cloned())
 }
 
-/// The removal of the packages with the needs; of a plug-in that of both halves.
+/// Returns the removal of the packages with the requirements; for a plug-in, of both its packages.
 fn removals(view: &View<'_>, all: &[Unmet<'_>]) -> Vec<Change> {
     let halves = |name: &str| [name.to_owned(), name.replace("-plugin", "-pjrt")];
     let names: BTreeSet<String> = all.iter().flat_map(|one| halves(&one.package.name)).collect();
@@ -165,7 +165,7 @@ fn candidates(view: &View<'_>, all: &[Unmet<'_>], other: &Package, rule: Rule) -
     }
     candidates.push(moved);
     if rule == Rule::UndeclaredNeed {
-        // jax refuses a newer jaxlib than itself.
+        // jax refuses a jaxlib newer than itself.
         if other.name == "jaxlib" && view.package("jax").is_some() {
             let both = |name| to_specifiers(environment, name, joint(bounds(all)));
             candidates.push(vec![both("jax"), both("jaxlib")]);
@@ -175,7 +175,7 @@ fn candidates(view: &View<'_>, all: &[Unmet<'_>], other: &Package, rule: Rule) -
     candidates
 }
 
-/// Libraries of NVIDIA of other versions than those that one package pins.
+/// Reports NVIDIA libraries whose versions differ from one package's pins.
 fn pins(view: &View<'_>, all: &[Unmet<'_>]) -> Option<Problem> {
     let package = all.first()?.package;
     let mut packages = vec![package.name.as_str()];
@@ -226,7 +226,7 @@ fn symptom(rule: Rule, other: &Package) -> Option<String> {
     }
 }
 
-/// Returns the bounds that a package declares of another one.
+/// Returns the bounds that a package declares for another one.
 fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<VersionSpecifier> {
     let markers = view.environment.markers();
     let mut bounds = Vec::new();
@@ -243,7 +243,7 @@ fn declared_bounds(view: &View<'_>, package: &Package, other: &Package) -> Vec<V
     bounds
 }
 
-/// Returns all of several bounds, in as few as possible.
+/// Combines several bounds into as few as possible.
 pub(super) fn joint(bounds: impl Iterator<Item = VersionSpecifier>) -> VersionSpecifiers {
     let parts: Vec<VersionSpecifier> = bounds.collect();
     let is_lower = |one: &&VersionSpecifier| {
@@ -265,7 +265,7 @@ pub(super) fn joint(bounds: impl Iterator<Item = VersionSpecifier>) -> VersionSp
     kept.into_iter().collect()
 }
 
-/// Returns a specifier with a lower bound: the oldest known MAJOR.MINOR that satisfies it.
+/// Adds a lower bound to a specifier: the oldest known MAJOR.MINOR that satisfies it.
 fn bounded(view: &View<'_>, other: &Package, wanted: VersionSpecifiers) -> VersionSpecifiers {
     let has_bound = |one: &VersionSpecifier| {
         one.has_lower_bound() || matches!(one.operator(), Operator::Equal | Operator::EqualStar)
@@ -282,7 +282,7 @@ fn bounded(view: &View<'_>, other: &Package, wanted: VersionSpecifiers) -> Versi
     lower.into_iter().chain(wanted.iter().cloned()).collect()
 }
 
-/// Tells whether requirements take the installed version of another package.
+/// Returns true if requirements accept the installed version of another package.
 fn takes(view: &View<'_>, requires: &[pep508_rs::Requirement], other: &Package) -> bool {
     let markers = view.environment.markers();
     requires.iter().filter(|one| one.name.as_ref() == other.name).all(|one| {
@@ -295,8 +295,8 @@ fn exactly(version: &Version) -> Option<VersionSpecifiers> {
     format!("=={version}").parse().ok()
 }
 
-/// A release of the package with the need that has no quarrel with what is installed: the first
-/// newer one where the need was measured, else the newest of all.
+/// Returns a release of the package with the requirement that accepts the installed packages: the
+/// next newer one for a measured requirement, or else the newest.
 fn newer(view: &View<'_>, unmet: &Unmet<'_>, other: &Package) -> Option<Change> {
     let package = unmet.package;
     let fits = |release: &&Release| {

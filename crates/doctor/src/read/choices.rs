@@ -1,7 +1,7 @@
-//! The installations that one `uv.lock` is for.
+//! The possible installations of one `uv.lock`.
 //!
-//! uv locks the extras and the groups of a project together, and an installation has the packages of
-//! those that were asked for: `cuda12` and `cuda13` may be two extras of one lock.
+//! uv locks the extras and the groups of a project together, and an installation has the packages
+//! of the selected ones: `cuda12` and `cuda13` may be two extras of one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use serde::Deserialize;
 
 use crate::names::normal;
 
-/// Installations of one lock.
+/// Maximum number of installations of one lock.
 const CHOICES: usize = 16;
-/// Packages and extras that are followed from one project.
+/// Maximum number of packages and extras reachable from one project.
 const FOLLOWED: usize = 20_000;
-/// The group that uv installs if it is not told otherwise.
+/// The group that uv installs by default.
 const ALWAYS: &str = "dev";
 
-/// The packages of an installation, each with its version as the lock has it.
+/// The packages of an installation, each with its locked version.
 pub(super) type Choice = BTreeSet<(String, String)>;
 
-/// The packages that an entry of a lock brings, and where it is from.
+/// The dependencies of a lock's entry, and its source.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Relations {
     source: Option<toml::Value>,
@@ -30,7 +30,7 @@ pub(super) struct Relations {
     groups: Option<toml::Value>,
 }
 
-/// A package that another one names.
+/// A dependency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Named {
     name: String,
@@ -39,7 +39,7 @@ struct Named {
 }
 
 impl Relations {
-    /// Tells whether the entry is a project of the lock, and not a package from elsewhere.
+    /// Returns true if the entry is a project of the lock, not an external package.
     fn is_project(&self) -> bool {
         let table = self.source.as_ref().and_then(toml::Value::as_table);
         table.is_some_and(|table| {
@@ -52,7 +52,7 @@ impl Relations {
     }
 }
 
-/// Returns the packages of a list of dependencies; one with extras is itself and each of them.
+/// Parses a list of dependencies; one with extras yields itself and each of them.
 fn named(list: &toml::Value) -> Vec<Named> {
     let mut all = Vec::new();
     for table in list.as_array().into_iter().flatten().filter_map(toml::Value::as_table) {
@@ -70,7 +70,7 @@ fn named(list: &toml::Value) -> Vec<Named> {
     all
 }
 
-/// Returns the lists of a table of extras or groups, by name.
+/// Parses the lists of a table of extras or groups, by name.
 fn lists(table: Option<&toml::Value>) -> BTreeMap<&str, Vec<Named>> {
     let table = table.and_then(toml::Value::as_table).into_iter().flatten();
     table.map(|(name, list)| (name.as_str(), named(list))).collect()
@@ -79,7 +79,7 @@ fn lists(table: Option<&toml::Value>) -> BTreeMap<&str, Vec<Named>> {
 /// The entries of a lock, by name.
 type Entries<'a> = BTreeMap<String, Vec<(&'a str, &'a Relations)>>;
 
-/// Adds everything that packages bring, directly or through others.
+/// Collects all packages that are reachable through dependencies.
 fn follow(entries: &Entries<'_>, mut waiting: Vec<Named>) -> Choice {
     let mut seen = BTreeSet::new();
     let mut choice = Choice::new();
@@ -104,8 +104,9 @@ fn follow(entries: &Entries<'_>, mut waiting: Vec<Named>) -> Choice {
     choice
 }
 
-/// Returns the installations of the projects in a lock: each without extras, and with each one of
-/// its extras and groups. None where there is one installation alone, and where entries are left
+/// Returns the installations of the projects in a lock: each without extras, and with each of its
+/// extras and groups. Empty if there is only one installation, or entries remain that nothing
+/// depends on.
 /// over of which nothing tells who brings them.
 pub(super) fn choices<'a>(
     entries: impl Iterator<Item = (&'a str, &'a str, &'a Relations)>,

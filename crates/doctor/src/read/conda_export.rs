@@ -1,7 +1,7 @@
 //! `environment.yml` and the output of `conda env export`.
 //!
-//! Of YAML only the two lists are read that such files have: packages as `name=version=build`, and
-//! below `pip:` requirements.
+//! Of YAML only the two lists of such files are parsed: packages as `name=version=build`, and
+//! requirements below `pip:`.
 
 use std::str::FromStr as _;
 
@@ -10,26 +10,26 @@ use pep440_rs::Version;
 use super::{locked::Locked, requirements};
 use crate::environment::Tool;
 
-/// Names that conda gives to packages which pip calls otherwise.
+/// conda's names of packages, with pip's.
 const NAMES: [(&str, &str); 3] =
     [("pytorch", "torch"), ("pytorch-cpu", "torch"), ("pytorch-gpu", "torch")];
 
-/// Returns the name that pip has for a package of conda.
+/// Returns pip's name of a conda package.
 pub(super) fn pip_name(conda: &str) -> &str {
     NAMES.iter().find(|(known, _)| *known == conda).map_or(conda, |(_, pip)| pip)
 }
 
-/// Tells whether the build of a package is for CUDA: `cuda129py312h2fb0b64_200`.
+/// Returns true if the build of a package is for CUDA: `cuda129py312h2fb0b64_200`.
 pub(super) fn is_for_cuda(build: &str) -> bool {
     build.starts_with("cuda")
 }
 
-/// Tells whether a text has the list of packages of an environment.
+/// Returns true if a text has an environment's list of packages.
 pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| line.trim_end() == "dependencies:")
 }
 
-/// Reads the packages.
+/// Parses the packages.
 pub(super) fn read(text: &str) -> Locked {
     let mut locked = Locked { tool: Some(Tool::Conda), ..Locked::default() };
     let mut of_pip = String::new();
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Locked {
         }
     }
     if let Some(pip) = requirements::read(&of_pip) {
-        // pip's packages lie over those of conda.
+        // pip's packages replace those of conda.
         locked.versions.extend(pip.locked.versions);
         locked.open.extend(pip.locked.open);
     }
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str) -> Locked {
 }
 
 fn package(item: &str, locked: &mut Locked) {
-    // A channel may stand before the name.
+    // A channel may precede the name.
     let item = item.rsplit("::").next().unwrap_or(item);
     let mut parts = item.split('=').filter(|part| !part.is_empty());
     let Some(name) =
@@ -84,7 +84,7 @@ fn package(item: &str, locked: &mut Locked) {
     locked.jaxlib_holds_plugin |= name == "jaxlib" && build.is_some_and(is_for_cuda);
     match version.and_then(|version| Version::from_str(version).ok()) {
         Some(version) if name == "python" => locked.python = Some(version),
-        // `=0.4` alone is every release that begins so.
+        // `=0.4` alone matches every release with that prefix.
         Some(version) if is_exact || version.release().len() > 2 => {
             locked.add(pip, &version.to_string(), Vec::new());
         }

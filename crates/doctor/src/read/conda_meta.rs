@@ -1,4 +1,4 @@
-//! The records of a conda prefix: a file `conda-meta/NAME-VERSION-BUILD.json` a package.
+//! The records of a conda prefix: one file `conda-meta/NAME-VERSION-BUILD.json` per package.
 
 use std::{path::Path, str::FromStr as _};
 
@@ -14,8 +14,8 @@ use crate::{
     package::Package,
 };
 
-/// Adds what the names of the records tell. Metadata of the packages themselves counts more, so that
-/// the names alone are taken where there is none at all.
+/// Adds the information in the records' names. The packages' own metadata take precedence, so names
+/// are used only for packages without any.
 pub(super) fn read(guard: &Guard, prefix: &Path, environment: &mut Environment) {
     let by_records = environment.packages.is_empty();
     for file in guard.names(&prefix.join("conda-meta")) {
@@ -35,7 +35,7 @@ pub(super) fn read(guard: &Guard, prefix: &Path, environment: &mut Environment) 
     }
 }
 
-/// Name, version and build of the name of a record.
+/// Splits the name of a record into name, version and build.
 fn parts(file: &str) -> Option<(&str, &str, &str)> {
     let mut parts = file.strip_suffix(".json")?.rsplitn(3, '-');
     let (build, version, name) = (parts.next()?, parts.next()?, parts.next()?);

@@ -4,11 +4,11 @@ use std::{io, path::PathBuf};
 
 use serdes_abi::ErrorKind;
 
-/// The reason for which an environment cannot be read.
+/// An error of reading an environment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system cannot read it.
+    /// The system cannot read the path.
     #[error("cannot read {}: {source}", path.display())]
     System {
         /// The path.
@@ -16,13 +16,13 @@ pub enum ReadError {
         /// The reason.
         source: io::Error,
     },
-    /// It is not of any form that is known.
+    /// The path has no known form of an environment.
     #[error("{} is no environment: expected a virtual environment (pyvenv.cfg), a conda prefix (conda-meta), a folder of packages (*.dist-info), the root of an image (etc/os-release), or a lock file", path.display())]
     NoEnvironment {
         /// The path.
         path: PathBuf,
     },
-    /// It is neither a folder nor a regular file.
+    /// The path is neither a folder nor a regular file.
     #[error("{} is a pipe, a socket or a device, and was not opened; save it as a file", path.display())]
     NoFile {
         /// The path.
@@ -33,7 +33,7 @@ pub enum ReadError {
     Damaged {
         /// The path.
         path: PathBuf,
-        /// The damage that was found.
+        /// The damage.
         reason: String,
     },
 }

@@ -1,8 +1,8 @@
-//! The environments that one lock describes: one, or one a fork.
+//! The environments of a lock: one, or one per fork.
 //!
-//! A lock for several Pythons and systems names some packages in several versions, each with markers.
-//! The markers are evaluated for the Pythons and systems that are usual, and those that get the same
-//! versions are one environment.
+//! A lock for several Pythons and systems has some packages in several versions, each with markers.
+//! The markers are evaluated for common Pythons and systems, and those with the same versions form
+//! one environment.
 
 use std::{collections::BTreeMap, path::Path, str::FromStr as _};
 
@@ -18,9 +18,9 @@ use crate::{
     warning::{Unknown, Warning},
 };
 
-/// Environments of one lock that are judged.
+/// Maximum number of environments of one lock.
 const FORKS: usize = 16;
-/// The minors of Python 3 for which markers are evaluated, the most usual first.
+/// Minors of Python 3 for which markers are evaluated, most common first.
 const PYTHONS: [u64; 7] = [12, 11, 13, 10, 14, 9, 8];
 /// The systems for which markers are evaluated, with their usual machines.
 const SYSTEMS: [(&str, Option<&str>); 2] = [("linux", None), ("darwin", Some("arm64"))];
@@ -53,7 +53,7 @@ pub(super) fn environments(path: &Path, locked: &Locked) -> Vec<Environment> {
     filled.collect()
 }
 
-/// Returns the environments of one installation: one, or one a fork.
+/// Returns the environments of one installation: one, or one per fork.
 fn of_installation(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     let is_one = judged(locked).all(|(_, pins)| pins.len() < 2 && pins.iter().all(Pin::is_for_all));
     let mut found = if is_one { Vec::new() } else { forked(label, locked) };
@@ -63,12 +63,12 @@ fn of_installation(label: &str, locked: &Locked) -> Vec<(Environment, Selection)
     found
 }
 
-/// Returns the environment of all packages, each in the first of its versions.
+/// Returns the environment with the first version of each package.
 fn whole(label: &str, locked: &Locked) -> (Environment, Selection) {
     let all = judged(locked).filter_map(|(name, pins)| Some((name, pins.first()?)));
     let selection = all.map(|(name, pin)| (name.clone(), pin.version.clone())).collect();
     let mut environment = empty(label.to_owned(), locked);
-    // A package for macOS alone tells the system.
+    // A package for macOS only determines the system.
     if ["tensorflow-metal", "jax-metal"].iter().any(|name| locked.versions.contains_key(*name)) {
         environment.system = "darwin";
         environment.machine = Some("arm64".to_owned());
@@ -76,7 +76,7 @@ fn whole(label: &str, locked: &Locked) -> (Environment, Selection) {
     (environment, selection)
 }
 
-/// Returns the environments that the markers of a lock tell apart.
+/// Returns the environments that the markers of a lock distinguish.
 fn forked(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     let all = points(label, locked).into_iter().flat_map(|point| {
         let selections = selections(&point, locked).into_iter();
@@ -84,7 +84,7 @@ fn forked(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     });
     let (mut can_be, others): (Vec<_>, Vec<_>) =
         all.partition(|(point, selection)| takes_python(point, selection));
-    // No installer makes an environment of releases that do not take its Python.
+    // An installer never combines releases with a Python that they do not accept.
     if can_be.is_empty() {
         can_be = others;
     }
@@ -97,8 +97,8 @@ fn forked(label: &str, locked: &Locked) -> Vec<(Environment, Selection)> {
     found
 }
 
-/// Tells whether every release takes the Python for which markers were evaluated; one of which the
-/// table does not say does.
+/// Returns true if every release accepts the Python of the markers; releases without an entry in
+/// the table do.
 fn takes_python(point: &Environment, selection: &Selection) -> bool {
     let Some(python) = &point.assumed_python else { return true };
     let python = Version::new(python.release().iter().copied().chain([99]));
@@ -121,14 +121,14 @@ fn empty(label: String, locked: &Locked) -> Environment {
     environment
 }
 
-/// Tells whether a lock is for a minor of Python 3.
+/// Returns true if a lock is for a minor of Python 3.
 fn is_wanted(locked: &Locked, minor: u64) -> bool {
     let Some(wanted) = &locked.requires_python else { return true };
-    // The bound may have a patch.
+    // The bound may include a patch.
     [0, 99].iter().any(|patch| wanted.contains(&Version::new([3, minor, *patch])))
 }
 
-/// Returns the Python of a lock whose bounds leave one minor.
+/// Returns the Python of a lock if its bounds permit only one minor.
 fn only_python(locked: &Locked) -> Option<Version> {
     let mut wanted = PYTHONS.into_iter().filter(|minor| is_wanted(locked, *minor));
     let only =
@@ -159,8 +159,8 @@ fn points(label: &str, locked: &Locked) -> Vec<Environment> {
     points
 }
 
-/// Returns the versions that an environment gets: several selections where markers leave several
-/// versions of one name, of which the n-th belong together.
+/// Returns the versions of an environment: several selections if markers permit several versions of
+/// a name, of which the n-th belong together.
 fn selections(point: &Environment, locked: &Locked) -> Vec<Selection> {
     let Some(markers) = point.markers() else { return Vec::new() };
     let of_point: Vec<(&String, Vec<&Pin>)> = judged(locked)
@@ -205,8 +205,8 @@ fn fill(environment: &mut Environment, selection: Selection, locked: &Locked) {
     }
 }
 
-/// Tells whether a package is missing that another one always brings, apart from jaxlib and the
-/// halves of plug-ins: a list without it is not that of everything which is installed.
+/// Returns true if a package is missing that another one always requires, apart from jaxlib and a
+/// plug-in's packages: then the list is not complete.
 fn is_partial(environment: &Environment, locked: &Locked) -> bool {
     let Some(markers) = environment.markers() else { return false };
     let is_named = |name: &str| environment.provider(name).is_some() && !locked.open.contains(name);
@@ -226,7 +226,7 @@ fn is_partial(environment: &Environment, locked: &Locked) -> bool {
     locked.open.iter().any(is_open) || environment.packages.values().any(brings)
 }
 
-/// Returns the version in the name of a wheel or an archive of sources at the end of an address.
+/// Returns the version in the name of a wheel or source archive at the end of a URL.
 pub(super) fn version_in_address(address: &str) -> Option<Version> {
     let file = address.split(['#', '?']).next()?.rsplit('/').next()?;
     let stem = file.strip_suffix(".whl").or_else(|| file.strip_suffix(".tar.gz"))?;

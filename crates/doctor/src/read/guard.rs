@@ -1,4 +1,4 @@
-//! Files below a root: no link is followed out of it, and none is read beyond a limit.
+//! Confines reads to files below a root, follows no link out of it, and limits their size.
 
 use std::{
     fs::{self, File},
@@ -6,36 +6,36 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Bytes of one file of metadata.
+/// Maximum size of a metadata file in bytes.
 pub(super) const METADATA_LIMIT: u64 = 1 << 20;
-/// Entries of one folder.
+/// Maximum number of entries of a folder.
 const ENTRIES: usize = 200_000;
 
-/// A folder, and everything below it.
+/// A folder to which reads are confined.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
-    /// The folder, by its path without links.
+    /// Path of the folder without links.
     base: PathBuf,
 }
 
 impl Guard {
-    /// Guards a folder.
+    /// Creates a guard for a folder.
     pub(super) fn new(base: &Path) -> Option<Self> {
         Some(Self { base: fs::canonicalize(base).ok()? })
     }
 
-    /// Returns the path without links, if it is below the folder.
+    /// Resolves the links of a path; `None` if it is not below the folder.
     pub(super) fn inside(&self, path: &Path) -> Option<PathBuf> {
         fs::canonicalize(path).ok().filter(|path| path.starts_with(&self.base))
     }
 
-    /// Returns the path without links of a regular file below the folder: opening a pipe waits for
-    /// its writer.
+    /// Resolves the links of a regular file below the folder; other kinds are excluded, because
+    /// opening a pipe blocks.
     pub(super) fn file(&self, path: &Path) -> Option<PathBuf> {
         self.inside(path).filter(|path| path.is_file())
     }
 
-    /// Returns the text of a regular file of at most `limit` bytes; wrong UTF-8 is replaced.
+    /// Reads the text of a regular file of at most `limit` bytes; invalid UTF-8 is replaced.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<String> {
         let path = self.inside(path)?;
         let metadata = fs::metadata(&path).ok()?;
@@ -60,7 +60,7 @@ impl Guard {
         names
     }
 
-    /// Returns the folders between the guarded one and one below it.
+    /// Returns the number of folders between the root and a folder below it.
     pub(super) fn depth(&self, folder: &Path) -> usize {
         let inside = self.inside(folder);
         let inside = inside.as_deref().and_then(|path| path.strip_prefix(&self.base).ok());
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-/// Tells whether a relative path stays within as many folders above it, by its text.
+/// Returns true if a relative path leaves at most `depth` folders upwards, by its text.
 pub(super) fn stays(mut depth: usize, relative: &str) -> bool {
     for component in Path::new(relative).components() {
         match component {

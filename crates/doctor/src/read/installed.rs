@@ -1,4 +1,4 @@
-//! Folders of packages: `site-packages` and `dist-packages`.
+//! Reads folders of packages: `site-packages` and `dist-packages`.
 
 use std::{
     fs,
@@ -17,9 +17,10 @@ use crate::{
     package::Package,
 };
 
-/// The record of a large package, such as TensorFlow's, has some megabytes.
+/// Maximum size of a record in bytes: those of large packages, such as TensorFlow's, have some
+/// megabytes.
 const RECORD_LIMIT: u64 = 32 << 20;
-/// Modules that tell a version without metadata, and the package that they are of.
+/// Modules with a version but no metadata, and their packages.
 const MODULES: [(&str, &str); 8] = [
     ("jax", "jax"),
     ("jaxlib", "jaxlib"),
@@ -30,7 +31,7 @@ const MODULES: [(&str, &str); 8] = [
     ("jax_rocm7_plugin", "jax-rocm7-plugin"),
     ("jax_oneapi_plugin", "jax-oneapi-plugin"),
 ];
-/// Libraries of one package that are looked at.
+/// Maximum number of libraries that are read of one package.
 const LIBRARIES: usize = 16;
 
 /// Reads a folder of packages into an environment.
@@ -41,7 +42,7 @@ pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
     for name in &names {
         let folder = site.join(name);
         let plugins: Vec<(PluginFramework, String)> = match name {
-            // pip gives such names to what it is about to remove.
+            // pip gives such names to packages that it is removing.
             name if name.starts_with('~') => continue,
             name if name.ends_with(".dist-info") || name.ends_with(".egg-info") => {
                 let text = guard.text(&folder.join("entry_points.txt"), METADATA_LIMIT);
@@ -50,7 +51,7 @@ pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
             _ => continue,
         };
         let of_folder = metadata::of_folder(name);
-        // What is not judged is counted, and not read.
+        // Packages that are not judged are counted, but not read.
         if let Some((other, _)) = &of_folder
             && plugins.is_empty()
             && !is_judged(other)
@@ -74,15 +75,15 @@ pub(super) fn read(guard: &Guard, site: &Path, environment: &mut Environment) {
     needs(guard, site, environment);
 }
 
-/// Returns the package that a folder of metadata describes; by the name of the folder alone where
-/// what is in it cannot be read, which is then a missing file.
+/// Returns the package of a metadata folder; from the folder's name only if its contents cannot be
+/// read, which is then a missing file.
 fn described(
     guard: &Guard,
     folder: &Path,
     of_folder: Option<(String, Version)>,
 ) -> Option<Package> {
     let text = |name: &str| guard.text(&folder.join(name), METADATA_LIMIT);
-    // Very old tools write a file in place of a folder.
+    // Very old tools write a file instead of a folder.
     let text = text("METADATA")
         .or_else(|| text("PKG-INFO"))
         .or_else(|| guard.text(folder, METADATA_LIMIT));
@@ -98,8 +99,7 @@ fn described(
 
 fn add(environment: &mut Environment, package: Package) {
     let name = package.name.clone();
-    // The folder of packages that comes first on the path is the one that is imported.
-    // Metadata that cannot be read is passed over by Python as well.
+    // The first folder of packages on the path is imported. Python also skips unreadable metadata.
     let Some(first) = environment
         .packages
         .get(&name)
@@ -118,7 +118,7 @@ fn add(environment: &mut Environment, package: Package) {
     }
 }
 
-/// Adds the contents of the files beside METADATA to a package.
+/// Adds the contents of the files beside METADATA.
 fn details(
     guard: &Guard,
     site: &Path,
@@ -152,7 +152,7 @@ fn details(
     package
 }
 
-/// Returns the module of a package whose version jax or torch reads out of it.
+/// Returns the module of a package from which jax or torch reads the version.
 fn module_of(name: &str) -> Option<String> {
     let known = MODULES.iter().find(|(_, known)| *known == name);
     let in_plugins = || {
@@ -162,8 +162,8 @@ fn module_of(name: &str) -> Option<String> {
     known.map(|(module, _)| (*module).to_owned()).or_else(in_plugins)
 }
 
-/// Compares the files that are installed with the record. Headers of C and C++ are passed over: no
-/// program that runs reads them, and of TensorFlow's 22,531 files they are 18,642.
+/// Compares the installed files with the record. C and C++ headers are skipped: no running program
+/// reads them, and they are 18,642 of TensorFlow's 22,531 files.
 fn compare_files(site: &Path, depth: usize, package: &mut Package) {
     for file in &package.files {
         let name = &file.path;
@@ -174,7 +174,7 @@ fn compare_files(site: &Path, depth: usize, package: &mut Package) {
             package.missing.push(name.clone());
             continue;
         }
-        // Scripts lie elsewhere, and images leave them out.
+        // Scripts are in other folders, and images omit them.
         if name.starts_with("../") {
             continue;
         }
@@ -189,7 +189,7 @@ fn compare_files(site: &Path, depth: usize, package: &mut Package) {
     }
 }
 
-/// Modules without metadata, as an interrupted removal leaves them.
+/// Reports modules without metadata, left over from an interrupted removal.
 fn leftovers(guard: &Guard, site: &Path, names: &[String], environment: &mut Environment) {
     for (module, name) in MODULES {
         if environment.packages.contains_key(name)
@@ -211,8 +211,7 @@ fn leftovers(guard: &Guard, site: &Path, names: &[String], environment: &mut Env
     }
 }
 
-/// Reads the requirements of libraries on the system that decide whether a framework or a plug-in
-/// can be loaded.
+/// Reads the system requirements of libraries that decide if a framework or plug-in can be loaded.
 fn needs(guard: &Guard, site: &Path, environment: &mut Environment) {
     let mut libraries: Vec<(String, PathBuf)> = Vec::new();
     for package in environment.packages.values() {

@@ -1,7 +1,7 @@
-//! Shared libraries: the system and the machine that one is for, and of ELF the versions of the C
-//! library that it needs and defines.
+//! Shared libraries: their system and machine, and for ELF the required and defined versions of the
+//! C library.
 //!
-//! Only headers and the sections of versions are read, never symbols: a plug-in may have 400 MB.
+//! Only headers and version sections are read, never symbols: a plug-in may have 400 MB.
 
 use std::{fs::File, path::Path};
 
@@ -15,28 +15,28 @@ use object::{
     },
 };
 
-/// Versions of one file that are looked at: real libraries have some dozens, and a damaged list may
-/// lead through the same bytes again and again.
+/// Maximum number of versions in one file: real libraries have some dozens, and a damaged list may
+/// be cyclic.
 const VERSIONS: usize = 10_000;
 
-/// The requirements of a library on the system, and the versions that it defines.
+/// The system requirements of a library, and the versions that it defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// The system, as [`Environment::system`](crate::Environment) names it.
+    /// The system, with the name of [`Environment::system`](crate::Environment).
     pub(super) system: &'static str,
-    /// The machines, as platforms of wheels name them. Several of a universal library; none where
-    /// the machine has no name here.
+    /// The machines, with the names of wheel platforms. Several for a universal library; empty if
+    /// the machine has no such name.
     pub(super) machines: Vec<&'static str>,
-    /// The newest `GLIBC_` version that it needs.
+    /// The newest required `GLIBC_` version.
     pub(super) needs: Option<(u64, u64)>,
-    /// The newest `GLIBC_` version that it defines.
+    /// The newest defined `GLIBC_` version.
     pub(super) defines: Option<(u64, u64)>,
 }
 
-/// Reads the headers of a file, and the sections that say versions. `None` for what is no shared
-/// library, and for what is no regular file.
+/// Reads the headers and version sections of a file; `None` if it is no shared library or no
+/// regular file.
 pub(super) fn read(path: &Path) -> Option<Facts> {
-    // Opening a pipe waits for its writer.
+    // Opening a pipe blocks.
     let file = std::fs::metadata(path).ok()?.is_file().then(|| File::open(path))?.ok()?;
     let cache = ReadCache::new(file);
     match FileKind::parse(&cache).ok()? {
@@ -145,7 +145,7 @@ fn versions<'a, H, R>(
     }
 }
 
-/// MAJOR and MINOR of `GLIBC_2.31`.
+/// Parses MAJOR and MINOR of `GLIBC_2.31`.
 fn glibc(name: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?;
     let mut numbers = text.split('.');

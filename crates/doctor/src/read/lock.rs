@@ -1,4 +1,4 @@
-//! Lock files, told apart by their content.
+//! Lock files, detected by their contents.
 
 use std::{
     collections::BTreeSet,
@@ -21,14 +21,14 @@ use super::{
 };
 use crate::environment::{Environment, Tool};
 
-/// Bytes of a lock file, with the files that it includes.
+/// Maximum size in bytes of a lock file with its included files.
 const LIMIT: u64 = 64 << 20;
-/// Bytes by which a file is recognized.
+/// Number of bytes for detecting the format.
 const BEGINNING: u64 = 256 << 10;
-/// Files that a requirements file may include.
+/// Maximum number of files that a requirements file may include.
 const INCLUDED: usize = 32;
 
-/// A lock file as tables.
+/// A lock file in TOML.
 #[derive(Debug, Deserialize)]
 struct Tables {
     #[serde(default, alias = "packages")]
@@ -52,17 +52,17 @@ struct PoetryMetadata {
 struct Entry {
     name: String,
     version: Option<String>,
-    /// uv's: the forks that have the entry.
+    /// The forks that have the entry, in uv's format.
     #[serde(default, rename = "resolution-markers")]
     resolution_markers: Vec<String>,
-    /// Environment marker of `pylock.toml` or `poetry.lock`; only a text counts.
+    /// Environment marker in `pylock.toml` or `poetry.lock`; only text is used.
     #[serde(alias = "markers")]
     marker: Option<toml::Value>,
     #[serde(flatten)]
     relations: Relations,
 }
 
-/// Tells whether a file is a lock file, by its content or its name.
+/// Returns true if a file is a lock file, by its contents or its name.
 pub(super) fn is_lock(path: &Path) -> bool {
     if !path.is_file() {
         return false;
@@ -74,7 +74,7 @@ pub(super) fn is_lock(path: &Path) -> bool {
         || beginning(path).is_some_and(|text| has_content_of_lock(&text))
 }
 
-/// Returns the whole lines at the beginning of a file; `None` for what is no text.
+/// Returns the complete lines at the beginning of a file; `None` if it is no text.
 fn beginning(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
@@ -94,7 +94,7 @@ fn has_content_of_lock(text: &str) -> bool {
     conda_export::is_one(text) || requirements::is_pinned(text)
 }
 
-/// Returns the text of a file, which on Windows may be UTF-16.
+/// Decodes the text of a file, which on Windows may be UTF-16.
 fn decoded(bytes: Vec<u8>) -> Result<String, String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         let units: Vec<u16> =
@@ -126,7 +126,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Environment>, ReadError> {
 fn text(path: &Path) -> Result<String, ReadError> {
     let system = |source| ReadError::System { path: path.to_owned(), source };
     let damaged = |reason: String| ReadError::Damaged { path: path.to_owned(), reason };
-    // Opening a pipe waits for its writer, and a device may have no end.
+    // Opening a pipe blocks, and a device may be endless.
     if !fs::metadata(path).map_err(system)?.is_file() {
         return Err(ReadError::NoFile { path: path.to_owned() });
     }
@@ -138,8 +138,8 @@ fn text(path: &Path) -> Result<String, ReadError> {
     decoded(bytes).map_err(damaged)
 }
 
-/// Reads the files that a requirements file includes, relative to the one that names them. What
-/// cannot be read is left out, as its packages are in no lock.
+/// Reads the files that a requirements file includes, relative to the including file. Unreadable
+/// files are skipped.
 fn include(path: &Path, included: Vec<String>, locked: &mut Locked) {
     let beside = |path: &Path, names: Vec<String>| -> Vec<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -200,7 +200,7 @@ fn tables(text: &str) -> Result<Locked, String> {
     Ok(locked)
 }
 
-/// Returns the Python of a lock that is for one alone.
+/// Returns the Python of a lock that is for one only.
 fn pinned_python(text: &str) -> Option<Version> {
     let specifiers = VersionSpecifiers::from_str(text).ok()?;
     let exact = specifiers

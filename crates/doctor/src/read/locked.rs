@@ -1,4 +1,4 @@
-//! The packages that a lock names.
+//! The packages of a lock.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,55 +11,55 @@ use pep508_rs::{MarkerEnvironment, MarkerTree};
 use super::choices::Choice;
 use crate::{environment::Tool, names::normal};
 
-/// A marker that is longer is not read: the lock is then judged as if it had none.
+/// Maximum length of a marker: longer ones are ignored.
 const MARKER_LIMIT: usize = 600;
-/// Versions of one package.
+/// Maximum number of versions of one package.
 const VERSIONS: usize = 256;
-/// Markers of one package.
+/// Maximum number of markers of one package.
 const MARKERS: usize = 64;
 
-/// A version of a package, and the environments that it is for.
+/// A version of a package, with the environments that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pin {
     pub(super) version: Version,
-    /// One of them has to hold; none at all always does.
+    /// One of them has to hold; an empty list always holds.
     markers: Vec<MarkerTree>,
 }
 
 impl Pin {
-    /// Tells whether the version is for every environment.
+    /// Returns true if the version is for every environment.
     pub(super) fn is_for_all(&self) -> bool {
         self.markers.is_empty()
     }
 
-    /// Tells whether the version is for an environment.
+    /// Returns true if the version is for an environment.
     pub(super) fn is_for(&self, environment: &MarkerEnvironment) -> bool {
         self.markers.is_empty()
             || self.markers.iter().any(|marker| marker.evaluate(environment, &[]))
     }
 }
 
-/// The content of a lock: names with one version, or several where there are forks.
+/// The contents of a lock: names with one version, or several if there are forks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locked {
     pub(super) versions: BTreeMap<String, Vec<Pin>>,
-    /// Names without a version that is known.
+    /// Names without a known version.
     pub(super) open: BTreeSet<String>,
-    /// The Python, where the lock is for one alone.
+    /// The Python, if the lock is for one only.
     pub(super) python: Option<Version>,
-    /// The installations that the lock is for, where it is for several.
+    /// The possible installations of the lock, if there are several.
     pub(super) choices: Vec<Choice>,
-    /// Tells whether the file may list less than is installed.
+    /// True if the file may list less than is installed.
     pub(super) may_be_partial: bool,
-    /// Tells whether jaxlib is a build of conda's for CUDA, which holds the plug-in.
+    /// True if jaxlib is a conda build for CUDA, which contains the plug-in.
     pub(super) jaxlib_holds_plugin: bool,
-    /// The Pythons that the lock is for.
+    /// The Python versions of the lock.
     pub(super) requires_python: Option<VersionSpecifiers>,
     pub(super) tool: Option<Tool>,
 }
 
 impl Locked {
-    /// Adds a package; what is no name or no version is left out.
+    /// Adds a package; invalid names and versions are skipped.
     pub(super) fn add(&mut self, name: &str, version: &str, markers: Vec<MarkerTree>) {
         let (Some(name), Ok(version)) = (normal(name), Version::from_str(version.trim())) else {
             return;
@@ -75,12 +75,12 @@ impl Locked {
         }
     }
 
-    /// Adds a name of which the version is not said.
+    /// Adds a name without a version.
     pub(super) fn add_open(&mut self, name: &str) {
         self.open.extend(normal(name));
     }
 
-    /// Returns the lock of one installation.
+    /// Returns the packages of one installation.
     pub(super) fn only(&self, choice: &Choice) -> Self {
         let mut wanted: BTreeMap<&str, Vec<Version>> = BTreeMap::new();
         for (name, version) in choice {
@@ -95,7 +95,7 @@ impl Locked {
         locked
     }
 
-    /// Takes over what another lock says.
+    /// Adds the contents of another lock.
     pub(super) fn extend(&mut self, other: Self) {
         for (name, pins) in other.versions {
             let known = self.versions.entry(name).or_default();
@@ -109,7 +109,7 @@ impl Locked {
     }
 }
 
-/// Returns the markers of texts; those that are too long or damaged are left out.
+/// Parses markers; those that are too long or damaged are skipped.
 pub(super) fn markers<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<MarkerTree> {
     texts
         .into_iter()

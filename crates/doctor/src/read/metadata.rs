@@ -1,4 +1,5 @@
-//! The files of a `*.dist-info` folder: METADATA, WHEEL, RECORD, entry points; and version files.
+//! Parsers of the files in a `*.dist-info` folder: METADATA, WHEEL, RECORD, entry points; and of
+//! version files.
 
 use std::str::FromStr as _;
 
@@ -11,15 +12,15 @@ use crate::{
     package::{Package, RecordedFile},
 };
 
-/// A requirement that is longer is not read: the markers of a real one are far shorter, and those of
-/// a hostile one cost more than their length.
+/// Maximum length of a requirement: the markers of real ones are far shorter, and those of a
+/// hostile one cost more than their length.
 const REQUIREMENT_LIMIT: usize = 600;
-/// Entries of one record: TensorFlow's has some ten thousand.
+/// Maximum number of entries of one record: TensorFlow's has some ten thousand.
 const RECORDED: usize = 200_000;
-/// Requirements of one package.
+/// Maximum number of requirements of one package.
 const REQUIREMENTS: usize = 2_000;
 
-/// Reads METADATA or PKG-INFO. `None` where name or version is missing or none.
+/// Parses METADATA or PKG-INFO; `None` if the name or version is missing or invalid.
 pub(super) fn package(text: &str) -> Option<Package> {
     let (mut name, mut version) = (None, None);
     let (mut requires, mut extras, mut python) = (Vec::new(), Vec::new(), None);
@@ -48,7 +49,7 @@ pub(super) fn package(text: &str) -> Option<Package> {
     Some(package)
 }
 
-/// Returns the tags of a WHEEL file.
+/// Parses the tags of a WHEEL file.
 pub(super) fn tags(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| line.strip_prefix("Tag:"))
@@ -57,7 +58,7 @@ pub(super) fn tags(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the entries of a RECORD file.
+/// Parses the entries of a RECORD file.
 pub(super) fn record(text: &str) -> Vec<RecordedFile> {
     let entry = |line: &str| {
         let mut parts = line.rsplitn(3, ',');
@@ -75,13 +76,13 @@ pub(super) fn record(text: &str) -> Vec<RecordedFile> {
     text.lines().take(RECORDED).filter_map(entry).collect()
 }
 
-/// Returns the name and version of a folder of metadata: `jaxlib-0.9.2.dist-info`.
+/// Parses the name and version of a metadata folder: `jaxlib-0.9.2.dist-info`.
 pub(super) fn of_folder(folder: &str) -> Option<(String, Version)> {
     let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
     Some((normal(name)?, Version::from_str(version).ok()?))
 }
 
-/// Returns the modules that entry points name which are plug-ins of a framework.
+/// Returns the modules of entry points that are plug-ins of a framework.
 pub(super) fn plugins(text: &str) -> Vec<(PluginFramework, String)> {
     let mut modules = Vec::new();
     let mut group = None;
@@ -110,11 +111,11 @@ pub(super) fn plugins(text: &str) -> Vec<(PluginFramework, String)> {
     modules
 }
 
-/// Returns a text that a version file assigns to a name: `_minimum_jaxlib_version = '0.9.2'`.
+/// Returns the version that a version file assigns to a name: `_minimum_jaxlib_version = '0.9.2'`.
 pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
     let value = |line: &str| {
         let rest = line.trim_start().strip_prefix(name)?.trim_start();
-        // An annotation may stand before the value.
+        // An annotation may precede the value.
         let rest = rest
             .strip_prefix('=')
             .or_else(|| rest.strip_prefix(':')?.split_once('=').map(|(_, rest)| rest))?;
@@ -126,7 +127,7 @@ pub(super) fn assigned(text: &str, name: &str) -> Option<Version> {
     text.lines().find_map(value)
 }
 
-/// Returns the version that a version file gives.
+/// Returns the version in a version file.
 pub(crate) fn version(text: &str) -> Option<Version> {
     ["__version__", "_release_version", "_version", "full_version", "version"]
         .iter()

@@ -24,11 +24,11 @@ pub(crate) use self::metadata::version as version_in;
 use crate::environment::Environment;
 
 impl Environment {
-    /// Reads what is at a path: a folder or a lock file. A root with several Pythons, and a lock with
-    /// several forks, are several environments.
+    /// Reads the environments at a path: a folder or a lock file. A root with several Pythons, and
+    /// a lock with several forks, yield several environments.
     ///
     /// # Errors
-    /// [`ReadError`] for what is no environment, cannot be read, or is damaged.
+    /// [`ReadError`] if the path is no environment, cannot be read, or is damaged.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
         let path = path.as_ref();
         let system = |source| ReadError::System { path: path.to_owned(), source };
@@ -39,7 +39,7 @@ impl Environment {
         }
     }
 
-    /// Reads the environment that an interpreter would have, by its path and the files beside it.
+    /// Reads the environment of an interpreter, from its path and the files beside it.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -62,7 +62,7 @@ impl Environment {
         if environments.is_empty() { Err(none()) } else { Ok(environments) }
     }
 
-    /// Tells whether a path is an environment, by its form.
+    /// Returns true if a path has the form of an environment.
     #[must_use]
     pub fn is_at(path: impl AsRef<Path>) -> bool {
         let path = path.as_ref();

@@ -1,15 +1,15 @@
-//! Modules and libraries that frameworks take for plug-ins.
+//! Modules and libraries that frameworks recognize as plug-ins.
 
 use std::path::{Path, PathBuf};
 
 use super::guard::Guard;
 use crate::environment::{Environment, PluginFramework, PluginModule};
 
-/// The ends of names of shared libraries.
+/// File extensions of shared libraries.
 const LIBRARIES: [&str; 3] = [".so", ".dylib", ".dll"];
 
-/// The modules that frameworks take for plug-ins: those below `jax_plugins`, and those of entry
-/// points.
+/// Returns the modules that frameworks recognize as plug-ins: those below `jax_plugins`, and those
+/// of entry points.
 pub(super) fn modules(
     guard: &Guard,
     site: &Path,
@@ -72,7 +72,7 @@ pub(super) fn modules(
     environment.plugins.extend(found);
 }
 
-/// Tells whether a folder is a module: one with nothing but caches is what a removal left.
+/// Returns true if a folder is a module: one with only caches is left over from a removal.
 fn is_module(guard: &Guard, folder: &Path) -> bool {
     folder.is_dir() && guard.names(folder).iter().any(|inside| inside != "__pycache__")
 }
@@ -88,7 +88,7 @@ fn library_below(guard: &Guard, folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The libraries that TensorFlow loads when it is imported.
+/// Finds the libraries that TensorFlow loads on import.
 pub(super) fn tensorflow(guard: &Guard, site: &Path, environment: &mut Environment) {
     let folder = site.join("tensorflow-plugins");
     for name in guard.names(&folder) {

@@ -8,18 +8,18 @@ use std::{
 
 use pep440_rs::Version;
 
-/// A Python, by the name of a folder or an interpreter.
+/// A Python version, from the name of a folder or an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Python {
     /// MAJOR.MINOR.
     pub(super) version: Version,
-    /// Tells whether it is a build without the global interpreter lock.
+    /// True if it is a build without the global interpreter lock.
     pub(super) free_threaded: bool,
 }
 
 impl Python {
-    /// Returns the Python of a name such as `python3.12`, `python3.13t` or `python3.13t.exe`;
-    /// `None` where the name tells no MAJOR.MINOR.
+    /// Parses a name such as `python3.12`, `python3.13t` or `python3.13t.exe`; `None` if it has no
+    /// MAJOR.MINOR.
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.strip_suffix(".exe").unwrap_or(name).strip_prefix("python")?;
         let number = name.strip_suffix('t');
@@ -29,11 +29,11 @@ impl Python {
     }
 }
 
-/// Links of an interpreter that are followed.
+/// Maximum number of links of an interpreter that are followed.
 const LINKS: usize = 16;
 
-/// The folder whose packages an interpreter would import, and its Python where its name or that of a
-/// link target tells it.
+/// Returns the prefix whose packages an interpreter would import, and its Python version if its
+/// name or that of a link target has one.
 pub(super) fn prefix(executable: &Path) -> Option<(PathBuf, Option<Python>)> {
     let mut python = None;
     let mut at = std::path::absolute(executable).ok()?;

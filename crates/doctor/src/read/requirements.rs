@@ -1,4 +1,4 @@
-//! `requirements*.txt` and the output of `pip freeze`.
+//! Parser of `requirements*.txt` and the output of `pip freeze`.
 
 use std::str::FromStr as _;
 
@@ -7,14 +7,14 @@ use pep508_rs::{Requirement, VerbatimUrl, VersionOrUrl};
 
 use super::{forks, locked::Locked};
 
-/// A line that is longer is not read.
+/// Maximum length of a line; longer ones are skipped.
 const LINE_LIMIT: usize = 16 << 10;
-/// As for requirements in metadata.
+/// Maximum length of a requirement, as in metadata.
 const REQUIREMENT_LIMIT: usize = 600;
-/// Files that one file may include.
+/// Maximum number of files that one file may include.
 const INCLUDED: usize = 32;
 
-/// The content of a requirements file.
+/// The contents of a requirements file.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) locked: Locked,
@@ -22,7 +22,7 @@ pub(super) struct Read {
     pub(super) included: Vec<String>,
 }
 
-/// Reads names with pinned versions. `None` where no line is a requirement.
+/// Parses names with pinned versions; `None` if no line is a requirement.
 pub(super) fn read(text: &str) -> Option<Read> {
     let mut read = Read::default();
     let mut found = false;
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Option<Read> {
     found.then_some(read)
 }
 
-/// Tells whether every line is a requirement or an option, and one of them is pinned.
+/// Returns true if every line is a requirement or an option, and one of them is pinned.
 pub(super) fn is_pinned(text: &str) -> bool {
     let mut pinned = false;
     for line in lines(text).filter(|line| !line.is_empty() && !line.starts_with(['#', '-'])) {
@@ -80,7 +80,7 @@ fn included(line: &str) -> Option<&str> {
     (!file.is_empty() && !file.contains("://")).then_some(file)
 }
 
-/// Returns the requirement that a line is.
+/// Parses the requirement in a line.
 fn requirement(line: &str) -> Option<Requirement<VerbatimUrl>> {
     let is_other = line.is_empty()
         || line.starts_with('#')

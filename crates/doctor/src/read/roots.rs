@@ -1,4 +1,4 @@
-//! Virtual environments, conda prefixes, folders of packages, and roots of images.
+//! Reads virtual environments, conda prefixes, folders of packages, and roots of images.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,17 +20,17 @@ use crate::{
     warning::Warning,
 };
 
-/// Folders below a root in which Pythons have theirs.
+/// Folders below a root that contain folders of Pythons.
 const PLACES: [&str; 7] =
     ["usr/local/lib", "usr/lib", "usr/lib64", "usr/local/lib64", "local/lib", "lib", "lib64"];
-/// Folders of a root below which there are no environments.
+/// Folders of a root without environments.
 const SYSTEM: [&str; 15] = [
     "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys",
     "tmp", "usr", "var",
 ];
 /// Names of environments inside of a project.
 const INSIDE: [&str; 3] = [".venv", "venv", "env"];
-/// Folders of a root that are looked into, on each of two levels.
+/// Maximum number of folders of a root that are searched, on each of two levels.
 const FOLDERS: usize = 512;
 /// Folders of the C library and of the driver.
 const LIBRARIES: [&str; 8] = [
@@ -44,7 +44,7 @@ const LIBRARIES: [&str; 8] = [
     "usr/local/cuda/compat",
 ];
 
-/// Tells whether a folder has the form of an environment.
+/// Returns true if a folder has the form of an environment.
 pub(super) fn is_environment(folder: &Path) -> bool {
     kind_of(folder).is_some()
 }
@@ -103,7 +103,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
         for site in &sites {
             installed::read(&guard, site, &mut environment);
         }
-        // A Python of the system without any of the packages is none that anybody asks about.
+        // A system Python without judged packages is of no interest.
         if kind == Kind::Root && environment.packages.is_empty() {
             continue;
         }
@@ -129,8 +129,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Environment>, ReadError> {
     Ok(environments)
 }
 
-/// Returns the folders of a root that may be environments: those of projects, such as `/app/.venv`,
-/// of users, and of conda.
+/// Returns the folders of a root that may be environments: of projects, such as `/app/.venv`, of
+/// users, and of conda.
 fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
     let below = |folder: &Path| -> Vec<PathBuf> {
         let names = guard.names(folder).into_iter().take(FOLDERS);
@@ -153,11 +153,11 @@ fn prefixes(guard: &Guard, root: &Path) -> Vec<PathBuf> {
 
 type Sites = Vec<(Option<Python>, Vec<PathBuf>)>;
 
-/// Returns the folder of packages of a Python on Windows, which `pyvenv.cfg` and the records of
-/// conda tell the version of.
+/// Returns the folder of packages of a Python on Windows, whose version is in `pyvenv.cfg` and
+/// conda's records.
 fn of_windows(guard: &Guard, prefix: &Path) -> Option<(Option<Python>, Vec<PathBuf>)> {
     let site = prefix.join("Lib/site-packages");
-    // Where case does not count, this is the folder of another system.
+    // On a case-insensitive file system, this is the folder of another system.
     let is_own = guard.names(prefix).iter().any(|name| name == "Lib");
     guard.inside(&site).filter(|site| is_own && site.is_dir())?;
     let executables = ["Scripts", ""].map(|folder| guard.names(&prefix.join(folder)));
@@ -190,7 +190,7 @@ fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
             if sites.is_empty() {
                 continue;
             }
-            // Debian shares `python3` between all of 3.
+            // Debian shares `python3` between all 3.x versions.
             let python = Python::named(&name);
             match found.iter_mut().find(|(known, _)| *known == python) {
                 Some((_, known)) => add(guard, known, sites),
@@ -201,8 +201,7 @@ fn pythons(guard: &Guard, prefix: &Path, places: &[&str]) -> Sites {
     shared(guard, found)
 }
 
-/// Adds folders of packages that are not known by another path: `lib64` is a link to `lib` in most
-/// places.
+/// Adds folders of packages that are not known by another path: `lib64` is usually a link to `lib`.
 fn add(guard: &Guard, known: &mut Vec<PathBuf>, sites: Vec<PathBuf>) {
     for site in sites {
         let same = |known: &PathBuf| guard.inside(known) == guard.inside(&site);
@@ -212,7 +211,7 @@ fn add(guard: &Guard, known: &mut Vec<PathBuf>, sites: Vec<PathBuf>) {
     }
 }
 
-/// Gives the folder that Debian's Pythons share to each of them.
+/// Adds the folder that Debian's Pythons share to each of them.
 fn shared(guard: &Guard, mut found: Sites) -> Sites {
     let is_debian = |(python, sites): &(Option<Python>, Vec<PathBuf>)| {
         python.is_some() && sites.iter().any(|site| site.ends_with("dist-packages"))
@@ -235,7 +234,7 @@ fn version_in(site: &Path) -> Option<Python> {
     Python::named(absolute.parent()?.file_name()?.to_str()?)
 }
 
-/// The tool, Python's version in full, and the system below the packages.
+/// Reads the tool, Python's full version, and the system.
 fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment) {
     let by_uv =
         environment.packages.values().any(|package| package.installer.as_deref() == Some("uv"));
@@ -251,7 +250,7 @@ fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment
         conda_meta::read(guard, folder, environment);
     }
     system(kind, environment);
-    // What is no root of its own stands on this machine.
+    // Kinds other than roots use this machine's system.
     let (root, own) = match kind {
         Kind::Root => (folder.to_owned(), Some(guard.clone())),
         _ => (PathBuf::from("/"), Guard::new(Path::new("/"))),
@@ -264,10 +263,10 @@ fn below(folder: &Path, kind: Kind, guard: &Guard, environment: &mut Environment
     }
 }
 
-/// The system of this machine, by Python's name.
+/// The system of this machine, with Python's name.
 const HERE: &str = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
 
-/// Returns this machine, as platforms of wheels name it.
+/// Returns this machine, with the name of wheel platforms.
 fn machine_here() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" if cfg!(target_os = "macos") => "arm64",
@@ -275,8 +274,8 @@ fn machine_here() -> &'static str {
     }
 }
 
-/// The system, by the layout of Windows or the tags of the wheels: an environment may have been
-/// copied from another one.
+/// Sets the system from the layout of Windows or the tags of the wheels: an environment may have
+/// been copied from another system.
 fn system(kind: Kind, environment: &mut Environment) {
     let tags = environment.packages.values().flat_map(|package| &package.tags);
     if environment.system == "win32" {
@@ -295,7 +294,7 @@ fn system(kind: Kind, environment: &mut Environment) {
     };
 }
 
-/// The content of `pyvenv.cfg`: the tool, the version, and packages of the Python below.
+/// Reads `pyvenv.cfg`: the tool, the version, and packages of the base Python.
 fn configured(folder: &Path, config: &str, environment: &mut Environment) {
     let value = |key: &str| {
         config.lines().find_map(|line| {
@@ -306,7 +305,7 @@ fn configured(folder: &Path, config: &str, environment: &mut Environment) {
     if value("uv").is_some() {
         environment.tool = Tool::UvPip;
     }
-    // A project that is locked is changed by what locks it.
+    // A locked project is managed by the tool that locks it.
     let beside = |name: &str| folder.parent().is_some_and(|parent| parent.join(name).is_file());
     if folder.file_name().is_some_and(|name| name == ".venv") {
         match (beside("uv.lock"), beside("poetry.lock")) {
@@ -329,7 +328,7 @@ fn configured(folder: &Path, config: &str, environment: &mut Environment) {
     let said = value("version").or_else(|| value("version_info"));
     let numbers = said.map(|text| text.split('.').take(3).collect::<Vec<_>>().join("."));
     let version = numbers.and_then(|text| Version::from_str(&text).ok());
-    // Where the two disagree, packages are imported from the folder.
+    // If the two disagree, packages are imported from the folder.
     if let Some(version) = version
         && environment
             .python
@@ -340,7 +339,7 @@ fn configured(folder: &Path, config: &str, environment: &mut Environment) {
     }
 }
 
-/// The C library and the driver.
+/// Reads the versions of the C library and the driver.
 fn libraries(root: &Path, guard: &Guard, environment: &mut Environment) {
     for place in LIBRARIES {
         let place = root.join(place);

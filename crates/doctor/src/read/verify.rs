@@ -1,4 +1,4 @@
-//! The contents of files against the records of their packages.
+//! Compares the contents of files with the records of their packages.
 
 use std::{
     fs::{self, File},
@@ -15,9 +15,9 @@ use crate::{environment::Environment, package::Package};
 const PIECE: usize = 256 << 10;
 
 impl Environment {
-    /// Compares the contents of the files of judged packages with the checksums in their records;
-    /// [`read`](Self::read) compares sizes alone. A file without a checksum, and one that a link
-    /// leads out of the folder of packages to, is not read.
+    /// Compares the contents of judged packages' files with the checksums in their records;
+    /// [`read`](Self::read) only compares sizes. Files without a checksum, and those that links
+    /// lead to outside of the folder of packages, are not read.
     pub fn verify_files(&mut self) {
         for package in self.packages.values_mut() {
             let changed = changed(package);
@@ -47,7 +47,7 @@ fn changed(package: &Package) -> Vec<String> {
     changed
 }
 
-/// Returns the checksum of a file, as records write it.
+/// Returns the checksum of a file, in the records' format.
 fn sha256(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let mut sum = Sha256::new();
