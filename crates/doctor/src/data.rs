@@ -127,7 +127,7 @@ impl Releases {
         &self.as_of
     }
 
-    /// Returns the versions of a package that are known, oldest first.
+    /// Returns the known versions of a package, oldest first.
     pub fn versions(&self, package: &str) -> impl Iterator<Item = &Version> {
         self.of(package).iter().map(|release| &release.version)
     }

@@ -11,7 +11,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
 }
 
-/// Copies a directory and what is in it, but for what cargo built there.
+/// Copies a directory with its contents, except for build results of cargo.
 pub fn copy_directory(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -25,8 +25,8 @@ pub fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
-/// Returns an empty folder for the copies of the test of that name. It is the same in each run, so
-/// that what is built of them is replaced, not added.
+/// Returns an empty folder for the copies of a test. It is the same in each run, so that build
+/// results are replaced instead of accumulated.
 pub fn workplace(scratch: &Path, test: &str) -> PathBuf {
     let folder = scratch.join(test);
     if folder.exists() {
@@ -36,11 +36,11 @@ pub fn workplace(scratch: &Path, test: &str) -> PathBuf {
     folder
 }
 
-/// Returns a cargo that builds what it is told to without the network.
+/// Returns a cargo command that builds without the network.
 ///
-/// All of these tests build into one directory: most of it is what the copies depend on, which is
-/// built once so. It is not the directory in use, whose names without a hash are those of the
-/// sources, but one in `scratch`, or what `SERDES_COPIES_TARGET` names.
+/// All of these tests build into one directory, so that the copies' common dependencies are built
+/// once. It is not the workspace's directory, whose names without a hash belong to the sources, but
+/// one in `scratch`, or the one in `SERDES_COPIES_TARGET`.
 pub fn cargo(scratch: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let target = env::var_os("SERDES_COPIES_TARGET");

@@ -1,7 +1,7 @@
-//! Code that tests of several crates share: copies of the sources and cargo in them, pages that
-//! list edits, the code that is generated from `proto/`, protobuf written by hand, and noise.
+//! Code shared by the tests of several crates: copies of the sources and cargo in them,
+//! documentation pages with edits, code generated from `proto/`, hand-written protobuf, and noise.
 //!
-//! It is not published, and knows no other crate of the workspace.
+//! It is not published, and does not depend on other crates of the workspace.
 
 #![forbid(unsafe_code)]
 

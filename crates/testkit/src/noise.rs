@@ -1,6 +1,6 @@
-//! Bytes for tests of what moves bytes.
+//! Test data for code that moves bytes.
 
-/// Returns bytes without a pattern that a swap could hide in.
+/// Returns bytes without a repeating pattern, so that swapped parts are detected.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = || {

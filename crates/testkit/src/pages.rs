@@ -1,9 +1,8 @@
-//! Pages of the documentation that tell what to edit: their blocks of code, applied to a copy of
-//! the sources.
+//! Documentation pages with edits: applies their blocks of code to a copy of the sources.
 //!
-//! A block says what it is behind its three backticks: `diff FILE`, the lines that change, with
-//! lines around them that stand in one place of the file; `rust FILE` or `proto FILE`, a new file,
-//! or what comes at the end of one that is there.
+//! The text after a block's three backticks is its purpose: `diff FILE` has changed lines, with
+//! context that occurs once in the file; `rust FILE` or `proto FILE` is a new file, or is appended
+//! to an existing one.
 
 use std::{fs, path::Path};
 
@@ -14,9 +13,9 @@ const COPIED: [&str; 4] = ["build.rs", "Cargo.lock", "versions.lock", "versions.
 
 /// A block of code of a page.
 pub struct Block {
-    /// `rust`, `diff` and so on.
+    /// `rust`, `diff` or another language.
     pub language: String,
-    /// The words after the language: a path, and for an entry the line.
+    /// Words after the language: a path, and for an entry the line.
     pub subject: Vec<String>,
     /// The lines of the block.
     pub text: String,
@@ -26,12 +25,12 @@ fn read(page: &str) -> String {
     fs::read_to_string(root().join(page)).unwrap()
 }
 
-/// Returns the blocks of a page, without what a list indents them by.
+/// Returns the blocks of a page, without the indentation of lists.
 pub fn blocks_of_page(page: &str) -> Vec<Block> {
     blocks_in(&read(page))
 }
 
-/// Returns the blocks of a section of a page, without what a list indents them by.
+/// Returns the blocks of a section of a page, without the indentation of lists.
 pub fn blocks(page: &str, heading: &str) -> Vec<Block> {
     let page = read(page);
     let (_, section) = page.split_once(&format!("\n## {heading}\n")).unwrap();
@@ -53,7 +52,7 @@ fn blocks_in(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Makes the change where its unchanged and its old lines stand, which is in one place.
+/// Applies a change at the only place with its unchanged and old lines.
 pub fn apply(file: &Path, change: &str) {
     let side = |dropped: char| -> String {
         let lines = change.lines().filter(|line| !line.starts_with(dropped));
@@ -66,12 +65,12 @@ pub fn apply(file: &Path, change: &str) {
     fs::write(file, text.replace(&before, &after)).unwrap();
 }
 
-/// The dependencies that no test of the library itself uses with the features that a page names.
+/// Dependencies that the library's own tests do not use with the features in a page.
 const OF_OTHERS: [&str; 6] =
     ["buffa", "criterion", "object_store", "peak_alloc", "quick-protobuf", "zip"];
 
-/// Returns the manifest without what is built beside the library, and without levels of
-/// optimisation, which take longer than they save here.
+/// Returns the manifest without other targets than the library, and without optimization levels,
+/// which take longer than they save here.
 fn manifest() -> String {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let mut table = "";
@@ -87,8 +86,7 @@ fn manifest() -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Fills a folder with a copy of the sources and of these directories, without what is built beside
-/// the library.
+/// Copies the sources and these directories to a folder, without other targets than the library.
 pub fn copy_sources(to: &Path, directories: &[&str]) {
     for directory in directories {
         copy_directory(&root().join(directory), &to.join(directory));

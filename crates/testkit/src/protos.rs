@@ -1,5 +1,5 @@
-//! Generation from `proto/`: the code of the messages, their descriptors, and the table of the
-//! fields with versions.
+//! Generates code from `proto/`: the messages, their descriptors, and the table of fields with
+//! versions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use prost_types::{
     source_code_info::Location,
 };
 
-/// Messages of the compiler that are kept as bytes, and those that only they refer to.
+/// Compiler messages that are kept as bytes, and messages used only by them.
 const OPAQUE: [&str; 5] = [
     ".xla.CompileOptionsProto",
     ".xla.ExecutableBuildOptionsProto",
@@ -45,12 +45,12 @@ fn descriptors(proto: &Path) -> FileDescriptorSet {
     compiler.file_descriptor_set()
 }
 
-/// Configuration of the code generator.
+/// Returns the configuration of the code generator.
 fn generator(out: &Path) -> prost_build::Config {
     let mut config = prost_build::Config::new();
     config.out_dir(out).bytes(["."]).enable_type_names();
-    // `Any` is ours to make: the crate that has it has all other well-known types too, and is built
-    // before this one.
+    // We generate `Any`: the crate with it has all other well-known types too, and is built before
+    // this one.
     config.compile_well_known_types().disable_comments([".google"]);
     for message in OPAQUE {
         config.extern_path(message, "crate::proto::OpaqueMessage");
@@ -58,9 +58,9 @@ fn generator(out: &Path) -> prost_build::Config {
     config
 }
 
-/// Turns a oneof whose members have numbers on both sides of another field's into optional fields.
+/// Converts a oneof whose members' numbers surround another field's number into optional fields.
 ///
-/// prost writes a oneof at the place of its lowest number; the C++ writer goes by the number of the
+/// prost writes a oneof at the position of its lowest number; C++ orders by the number of the set
 /// member.
 fn separate_interleaved_oneofs(message: &mut DescriptorProto) {
     message.nested_type.iter_mut().for_each(separate_interleaved_oneofs);
@@ -86,15 +86,15 @@ fn separate_interleaved_oneofs(message: &mut DescriptorProto) {
     }
 }
 
-/// Turns maps into lists of their entries, which are the same bytes. Gives the paths of the entries
-/// and of their fields in the file.
+/// Converts maps into lists of their entries, which have the same encoding. Returns the paths of
+/// the entries and of their fields in the file.
 ///
-/// prost does not look at the wire type of a map field: a varint in its place is taken for the
-/// length of an entry. Of a list it does.
+/// prost does not check the wire type of a map field: a varint in its place would be read as an
+/// entry's length. For a list it does.
 fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>> {
     let mut found = Vec::new();
     for (index, nested) in (0..).zip(&mut message.nested_type) {
-        // 3 is the field of nested messages, 2 that of fields, in the message about a message.
+        // In the descriptor of a message, 3 is the number of nested messages, and 2 of fields.
         let path = [path, &[3, index]].concat();
         found.extend(list_map_entries(nested, &path));
         let entry = nested.options.as_mut().and_then(|options| options.map_entry.take());
@@ -106,8 +106,8 @@ fn list_map_entries(message: &mut DescriptorProto, path: &[i32]) -> Vec<Vec<i32>
     found
 }
 
-/// Turns the maps of a file into lists. The generator looks up the comments of each message, which
-/// the entries of a map do not have.
+/// Converts the maps of a file into lists. The generator looks up the comments of each message,
+/// which map entries do not have.
 fn list_maps(file: &mut FileDescriptorProto) {
     let messages = (0..).zip(&mut file.message_type);
     let paths = messages.flat_map(|(index, message)| list_map_entries(message, &[4, index]));
@@ -125,13 +125,13 @@ fn read_directory(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Folder of the generated code.
+/// Folder of the generated code in a package.
 const CODE: &str = "src/proto/generated";
 
-/// File of the descriptors.
+/// Path of the descriptors.
 const DESCRIPTORS: &str = "proto/descriptors.binpb";
 
-/// Generates the code, by its path in the package.
+/// Generates the code; returns it by path in the package.
 pub fn generate(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut set = descriptors(&package.join("proto"));
     let mut plain = set.clone();
@@ -144,14 +144,14 @@ pub fn generate(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let out = tempfile::tempdir().unwrap();
     generator(out.path()).compile_fds(set).unwrap();
     let mut code = read_directory(out.path());
-    // A package of which everything is opaque has no code.
+    // If everything in a package is opaque, it has no code.
     code.remove("stream_executor.rs");
     code.insert("ifrt_versions.rs".to_owned(), table.into_bytes());
     let code = code.into_iter().map(|(name, text)| (Path::new(CODE).join(name), text));
     code.chain([(PathBuf::from(DESCRIPTORS), plain.encode_to_vec())]).collect()
 }
 
-/// Reads the code that is there, by its path in the package.
+/// Reads the existing code, by path in the package.
 pub fn present(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let code = read_directory(&package.join(CODE));
     let code = code.into_iter().map(|(name, text)| (Path::new(CODE).join(name), text));
@@ -159,7 +159,7 @@ pub fn present(package: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     code.chain(descriptors.map(|bytes| (PathBuf::from(DESCRIPTORS), bytes))).collect()
 }
 
-/// Writes what is generated into the package, and removes code that no longer is.
+/// Writes the generated code to the package, and removes obsolete files.
 pub fn write(package: &Path, generated: &BTreeMap<PathBuf, Vec<u8>>) {
     for stale in present(package).keys().filter(|path| !generated.contains_key(*path)) {
         fs::remove_file(package.join(stale)).unwrap();
@@ -171,10 +171,10 @@ pub fn write(package: &Path, generated: &BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// The message that wraps a value with the name of its type.
+/// The message that wraps a value with its type's name.
 const SERIALIZED: &str = "xla.ifrt.Serialized";
 
-/// Fields of bytes that a runtime wrote, those of a [`SERIALIZED`] as a rule.
+/// Bytes fields with values that a runtime wrote, usually in a [`SERIALIZED`].
 const BYTES: [(&str, i32); 2] =
     [("xla.ifrt.AtomExecutableVersionProto", 1), ("xla.ifrt.SerializedXlaExecutableVersion", 3)];
 
@@ -194,8 +194,8 @@ fn version_field(message: &DescriptorProto) -> Option<i32> {
     field.map(|field| field.number())
 }
 
-/// Returns the table of the messages of IFRT that record a version or hold such: what the
-/// inspection of values goes by.
+/// Returns the table of IFRT messages that record a version or contain such messages, for the
+/// inspection of values.
 fn versions(set: &FileDescriptorSet) -> String {
     let mut all = Vec::new();
     let of_ifrt =
@@ -206,7 +206,7 @@ fn versions(set: &FileDescriptorSet) -> String {
     let with_version = all.iter().filter(|(_, message)| version_field(message).is_some());
     let mut listed: BTreeSet<&str> = with_version.map(|(name, _)| name.as_str()).collect();
     listed.extend(BYTES.iter().map(|(message, _)| *message).chain([SERIALIZED]));
-    // Whatever holds one of them is one of them, however deep.
+    // A message that contains one of them, at any depth, is added too.
     let mut before = 0;
     while before < listed.len() {
         before = listed.len();

@@ -1,7 +1,7 @@
-//! Texts of the public items of each published library: `cargo xtask api [--check]`.
+//! Lists the public items of each published library: `cargo xtask api [--check]`.
 //!
-//! rustdoc writes the items as JSON, whose form changes with Rust: the texts are those of one
-//! release of it. Built with the feature `api` alone, so that no other task compiles its reader.
+//! rustdoc writes the items as JSON, whose format changes with Rust: the lists are made with one
+//! release. Built only with the feature `api`, so that other tasks do not compile the JSON reader.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use crate::api_texts;
 
-/// The release of Rust whose JSON the `public-api` of `Cargo.toml` reads, and that `.ci/run` takes.
+/// The Rust release whose JSON the `public-api` of `Cargo.toml` reads, and that `.ci/run` uses.
 const RUST: &str = "1.95";
 
-/// Modules that are generated from other files of the repository, in which a change of them is seen.
+/// Modules generated from other files of the repository, where changes of them are visible.
 const GENERATED: [&str; 2] = ["serdes::proto::", "serdes_abi::pjrt::args::"];
 
 /// Output of `cargo metadata`.
@@ -30,7 +30,7 @@ struct Workspace {
 #[derive(Deserialize)]
 struct Package {
     name: String,
-    /// The registries that it may go to; empty if it is never published.
+    /// Permitted registries; empty if it is never published.
     publish: Option<Vec<String>>,
     targets: Vec<Target>,
 }
@@ -41,7 +41,7 @@ struct Target {
     kind: Vec<String>,
 }
 
-/// Writes the texts, or with `--check` compares them. True if none differs from the code.
+/// Writes the lists, or with `--check` compares them. Returns true if they match the code.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool, Box<dyn Error>> {
     let check = match arguments {
         [] => false,
@@ -71,8 +71,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool, Box<dyn Err
     Ok(api_texts::compare(&root.join("docs/api"), &texts, check)?)
 }
 
-/// Returns the names of a package and of its library, if it is published and programs can use the
-/// library.
+/// Returns the names of a package and its library, if it is published and has a usable library.
 fn library(package: &Package) -> Option<(&str, String)> {
     if package.publish.as_ref().is_some_and(Vec::is_empty) {
         return None;
@@ -82,7 +81,7 @@ fn library(package: &Package) -> Option<(&str, String)> {
     Some((&package.name, target.name.replace('-', "_")))
 }
 
-/// Has rustdoc write the JSON of every library, with all features.
+/// Runs rustdoc to write the JSON of every library, with all features.
 fn document(root: &Path) -> Result<(), Box<dyn Error>> {
     let mut cargo = Command::new("cargo");
     cargo.args([
@@ -94,16 +93,16 @@ fn document(root: &Path) -> Result<(), Box<dyn Error>> {
         "--no-deps",
         "--locked",
     ]);
-    // A switch for rustdoc alone: with one for all of Cargo, build scripts that look at it would
-    // run anew, and what depends on them would be compiled anew.
+    // An option for rustdoc only: one for all of Cargo would rerun build scripts that read it, and
+    // recompile their dependents.
     cargo.env("RUSTDOC", root.join(".ci/rustdoc-json").canonicalize()?);
-    // By these Cargo knows this documentation from the pages that people read.
+    // With these flags Cargo distinguishes this documentation from the HTML pages.
     cargo.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json --cap-lints allow");
     output(cargo.current_dir(root)).map(drop)
 }
 
-/// Returns the items of a library, one a line, without generated modules, and without the items
-/// that a type has by a blanket, an automatic or a derived implementation.
+/// Lists the items of a library, one per line, without generated modules, and without blanket, auto
+/// and derived implementations.
 fn text(json: &Path) -> Result<String, Box<dyn Error>> {
     let items = public_api::Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
@@ -115,7 +114,7 @@ fn text(json: &Path) -> Result<String, Box<dyn Error>> {
     Ok(items.filter(|line| !api_texts::is_of(line, &GENERATED)).collect())
 }
 
-/// Returns the standard output of a command that succeeds; its errors go to those of this process.
+/// Returns the standard output of a successful command; its errors go to standard error.
 fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
     let output = command.stderr(std::process::Stdio::inherit()).output()?;
     if !output.status.success() {

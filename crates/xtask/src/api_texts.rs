@@ -1,5 +1,4 @@
-//! The texts in `docs/api`, one a library with one item a line: compared with those of the code, or
-//! written.
+//! Compares or writes the lists in `docs/api`, one per library with one item per line.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes the texts into the folder, one file a name, or with `check` prints what differs. True if
-/// nothing differs.
+/// Writes the lists to the folder, or with `check` prints the differences. Returns true if there
+/// are none.
 pub(crate) fn compare(
     folder: &Path,
     texts: &BTreeMap<String, String>,
@@ -44,21 +43,21 @@ pub(crate) fn compare(
     Ok(!differ || !check)
 }
 
-/// Returns true for the line of an item in one of the modules, and of an implementation for such an
+/// Returns true if the line is an item of one of the modules, or an implementation for such an
 /// item.
 pub(crate) fn is_of(line: &str, modules: &[&str]) -> bool {
     let name = if line.starts_with("impl") {
         let of = line.rsplit_once(" for ").or_else(|| line.rsplit_once(' '));
         of.map_or("", |(_, name)| name)
     } else {
-        // Before the name stand the kind of the item and what it is marked with.
+        // The kind and modifiers of the item precede its name.
         let head = line.split(['(', ':', '=']).next().unwrap_or_default();
         line.get(head.rfind(' ').map_or(0, |at| at + 1)..).unwrap_or_default()
     };
     modules.iter().any(|module| name.starts_with(module))
 }
 
-/// Returns the texts of libraries that are gone.
+/// Returns the lists of removed libraries.
 fn without_library(folder: &Path, texts: &BTreeMap<String, String>) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -77,8 +76,7 @@ fn without_library(folder: &Path, texts: &BTreeMap<String, String>) -> io::Resul
     Ok(gone)
 }
 
-/// Returns the items of one text that the other lacks: `-` before those that are gone, `+` before
-/// new ones.
+/// Returns the different items of two lists: `-` marks removed ones, `+` new ones.
 fn differences(kept: &str, present: &str) -> String {
     let (kept, present): (BTreeSet<&str>, BTreeSet<&str>) =
         (kept.lines().collect(), present.lines().collect());

@@ -1,7 +1,7 @@
-//! The development tasks of serdes, by name: `cargo xtask`.
+//! Development tasks of serdes, by name: `cargo xtask`.
 //!
-//! A task runs what a page of the documentation would otherwise have to spell out. It must never do
-//! what `.ci/run` does not check.
+//! A task replaces commands that a documentation page would have to list. `.ci/run` checks the
+//! results of all tasks.
 
 #[cfg(feature = "api")]
 mod api;
@@ -18,13 +18,12 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// A task: its name, what it does, and the command that does it (arguments of the caller are
-/// added).
+/// A task: its name, its description, and its command, to which the caller's arguments are added.
 struct Task {
     name: &'static str,
     does: &'static str,
     command: &'static [&'static str],
-    /// The environment variable that makes the test write instead of compare.
+    /// Environment variable that makes the test write instead of compare.
     switch: Option<&'static str>,
 }
 
@@ -61,7 +60,7 @@ const TASKS: [Task; 13] = [
     Task {
         name: "ops",
         does: "make the table of TensorFlow's operations from tests/data/tensorflow/ops",
-        // The other tests look at the table that is built in: the one before.
+        // The other tests use the built-in table, which is still the old one.
         command: &[
             "cargo",
             "test",
@@ -132,7 +131,7 @@ const TASKS: [Task; 13] = [
     },
 ];
 
-/// The tasks that are done in this process.
+/// Tasks that run in this process.
 const LINT_WORDS: (&str, &str) =
     ("lint-words", "find doc comments without a subject, and words that are not the field's");
 const RELEASES: (&str, &str) =
@@ -146,7 +145,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns a task of this process: true if there is nothing to complain of.
+/// Runs a task in this process; returns true if it found no problem.
 fn here(name: &str, arguments: &[String]) -> Option<Result<bool, Box<dyn Error>>> {
     #[cfg(feature = "api")]
     if name == "api" {

@@ -1,7 +1,7 @@
-//! Makes the Rust tables of the releases of jaxlib and torch_xla from `jaxlib.json` and
-//! `plugins.json` in `crates/releases/data`: `cargo xtask releases [--check]`.
+//! Generates the Rust tables of jaxlib and torch_xla releases from `jaxlib.json` and `plugins.json`
+//! in `crates/releases/data`: `cargo xtask releases [--check]`.
 //!
-//! Crates without dependencies have their rows as constants; each lies in a folder `generated`.
+//! Crates without dependencies have the rows as constants, each in a folder `generated`.
 
 use std::{collections::BTreeSet, error::Error, fmt::Write as _, fs, path::Path};
 
@@ -14,7 +14,7 @@ const PLUGINS: &str = "crates/releases/data/plugins.json";
 const HEAD: &str =
     "//! Generated from `crates/releases/data` by `cargo xtask releases`; never edit it.\n\n";
 
-/// Writes what is generated, or with `check` compares it. Gives the files that differ.
+/// Writes the generated files, or with `check` compares them. Returns the files that differ.
 pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn Error>> {
     let table = Jaxlib::parse(&fs::read_to_string(root.join(JAXLIB))?)?;
     let plugins = Plugins::parse(&fs::read_to_string(root.join(PLUGINS))?)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<&'static str>, Box<dyn
     Ok(moved)
 }
 
-/// Returns the generated files, from the root of the workspace.
+/// Returns the generated files, with paths relative to the workspace's root.
 fn files(table: &Jaxlib, plugins: &Plugins) -> Result<[(&'static str, String); 3], Box<dyn Error>> {
     Ok([
         ("crates/jax-artifacts/src/release/generated/mod.rs", exports(table)?),
@@ -41,7 +41,7 @@ fn files(table: &Jaxlib, plugins: &Plugins) -> Result<[(&'static str, String); 3
     ])
 }
 
-/// Returns the numbers of a version as Rust has them: `1, 22, 0`.
+/// Formats the numbers of a version in Rust: `1, 22, 0`.
 fn numbers(version: &str) -> Result<String, Box<dyn Error>> {
     let numbers: Vec<u32> = version.split('.').map(str::parse).collect::<Result<_, _>>()?;
     match numbers[..] {
@@ -50,7 +50,7 @@ fn numbers(version: &str) -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// Returns the name of a variant: `NamedWithDevice` of `named_with_device`.
+/// Returns the name of a variant: `NamedWithDevice` for `named_with_device`.
 fn variant(name: &str) -> String {
     let part = |part: &str| {
         let mut letters = part.chars();

@@ -1,7 +1,7 @@
 //! `environment.yml` and the output of `conda env export`.
 //!
-//! Of YAML only the two lists of such files are parsed: packages as `name=version=build`, and
-//! requirements below `pip:`.
+//! Only the two lists of such files are parsed, not all of YAML: packages as `name=version=build`,
+//! and requirements below `pip:`.
 
 use std::str::FromStr as _;
 

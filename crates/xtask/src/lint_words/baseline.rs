@@ -1,8 +1,8 @@
-//! The known findings, which may only become fewer.
+//! Known findings, whose number may only decrease.
 
 use std::collections::BTreeMap;
 
-/// The number of findings per file, by its path from the root of the workspace.
+/// Number of findings by the file's path relative to the workspace's root.
 pub(crate) type Counts = BTreeMap<String, usize>;
 
 /// The comparison of the counts of a run with the baseline.
@@ -15,7 +15,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Compares each file of either side; a file that one side lacks has no findings there.
+    /// Compares each file of both sides; a missing file counts as one without findings.
     pub(crate) fn new(found: &Counts, known: &Counts) -> Self {
         let mut comparison = Self::default();
         let paths: std::collections::BTreeSet<_> = found.keys().chain(known.keys()).collect();
@@ -33,7 +33,7 @@ impl Comparison {
     }
 }
 
-/// Returns the baseline without what is no longer found: no count grows, and none becomes zero.
+/// Returns the baseline without fixed findings: no count grows, and zeros are removed.
 pub(crate) fn lowered(found: &Counts, known: &Counts) -> Counts {
     let lower = |(path, known): (&String, &usize)| {
         let count = found.get(path).copied().unwrap_or_default().min(*known);
@@ -58,7 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<Counts, String> {
     table.into_iter().map(count).collect()
 }
 
-/// Returns the text of a baseline.
+/// Formats a baseline.
 pub(crate) fn format(counts: &Counts) -> String {
     let head = "# Known findings of `cargo xtask lint-words` per file. A count may only become \
                 smaller:\n# `cargo xtask lint-words --lower` writes the smaller ones.\n";

@@ -1,8 +1,8 @@
-//! A reader of Rust source that finds comments and identifiers, and skips strings and characters.
+//! Reads comments and identifiers from Rust source, skipping strings and characters.
 
 use std::{iter::Peekable, str::CharIndices};
 
-/// The three places in which Rust has comments.
+/// The three kinds of Rust comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `//` and `/* */`.
@@ -29,20 +29,20 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
     pub(crate) kind: Kind,
-    /// Line numbers, counted from 1, with the text of each line behind its comment marks.
+    /// Line numbers from 1, with the text of each line after its comment marker.
     pub(crate) lines: Vec<(usize, String)>,
 }
 
-/// The comments and identifiers of a source file, each in the order of the file.
+/// The comments and identifiers of a source file, each in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) comments: Vec<Comment>,
-    /// Line numbers, counted from 1, with an identifier or keyword of code each.
+    /// Line numbers from 1, each with an identifier or keyword.
     pub(crate) identifiers: Vec<(usize, String)>,
 }
 
 impl Source {
-    /// Reads a file. Text that is no valid Rust is read as far as its comments are recognisable.
+    /// Reads a file. Invalid Rust is read as far as its comments can be recognized.
     pub(crate) fn read(text: &str) -> Self {
         let mut reader = Reader {
             text,
@@ -56,18 +56,18 @@ impl Source {
     }
 }
 
-/// The position in a file that is being read.
+/// Position in a file.
 struct Reader<'t> {
     text: &'t str,
     rest: Peekable<CharIndices<'t>>,
     line: usize,
-    /// True until code is met on the current line.
+    /// True until the current line has code.
     is_line_start: bool,
     found: Source,
 }
 
 impl Reader<'_> {
-    /// Reads one character, comment, string or identifier. False at the end of the file.
+    /// Reads one character, comment, string or identifier; returns false at the end of the file.
     fn step(&mut self) -> bool {
         let Some(&(at, next)) = self.rest.peek() else { return false };
         match next {
@@ -145,7 +145,7 @@ impl Reader<'_> {
         self.found.comments.push(Comment { kind: Kind::of(comment), lines: lines.collect() });
     }
 
-    /// Skips a string with escapes, whose opening quote comes next.
+    /// Skips a string with escapes, starting at its opening quote.
     fn string(&mut self) {
         self.is_line_start = false;
         self.advance();
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a raw string, whose hash signs or opening quote come next.
+    /// Skips a raw string, starting at its hash signs or opening quote.
     fn raw_string(&mut self, hashes: usize) {
         let start = self.rest.peek().map_or(self.text.len(), |(at, _)| at + hashes + 1);
         let close = format!("\"{}", "#".repeat(hashes));
@@ -166,7 +166,7 @@ impl Reader<'_> {
         self.advance_to(length.map_or(self.text.len(), |length| start + length + close.len()));
     }
 
-    /// Skips a character, or the mark of a lifetime.
+    /// Skips a character or a lifetime.
     fn quote(&mut self, at: usize) {
         self.is_line_start = false;
         self.advance();
@@ -185,7 +185,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an identifier, or the string that it is the prefix of.
+    /// Reads an identifier, or the string after a prefix.
     fn identifier(&mut self, at: usize) {
         self.is_line_start = false;
         let rest = &self.text[at..];

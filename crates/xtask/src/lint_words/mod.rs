@@ -1,11 +1,11 @@
 //! The lint of wording: `cargo xtask lint-words [--lower | --record] [PATH ...]`.
 //!
 //! It reads comments and identifiers of all Rust files of the workspace, the pages of `docs`, each
-//! README, and the names of all files. Doc comments whose first sentence has no subject, vague
-//! words, and the private words of `crates/xtask/terms.toml` are findings.
+//! README, and the names of all files. Findings are doc comments whose first sentence has no
+//! subject, vague words, and the private words of `crates/xtask/terms.toml`.
 //! `crates/xtask/words.toml`, if it exists, has the number of known findings per file: the lint
-//! fails where a file has more. `--lower` writes the counts that became smaller; `--record` writes
-//! all as they are, for files that were moved or merged.
+//! fails if a file has more. `--lower` writes counts that became smaller; `--record` writes all
+//! counts, for moved or merged files.
 
 mod baseline;
 mod comments;
@@ -19,12 +19,13 @@ use std::{
 use baseline::{Comparison, Counts};
 use rules::{Finding, Terms};
 
-/// The terms, from the root of the workspace.
+/// Path of the terms, relative to the workspace's root.
 const TERMS: &str = "crates/xtask/terms.toml";
-/// The baseline, from the root of the workspace. There is none once there are no known findings.
+/// Path of the baseline, relative to the workspace's root. Removed once there are no known
+/// findings.
 const BASELINE: &str = "crates/xtask/words.toml";
 
-/// Writes the counts as they are.
+/// Option that writes all counts.
 const RECORD: &str = "--record";
 /// Options that write the baseline.
 const OPTIONS: [&str; 2] = ["--lower", RECORD];
@@ -129,8 +130,8 @@ fn write_baseline(root: &Path, counts: &Counts) -> Result<(), String> {
     done.map_err(|error| format!("{BASELINE}: {error}"))
 }
 
-/// Returns the findings of a file, whose path from the root is `name`: those of its name, and those
-/// of its text if it is read.
+/// Returns the findings of a file with the relative path `name`: those of the name, and those of
+/// its text if it is read.
 fn findings(terms: &Terms, file: &Path, name: &str) -> Result<Vec<Finding>, String> {
     let mut findings: Vec<_> = terms.in_path(name).into_iter().collect();
     if is_read(file) {
@@ -147,8 +148,8 @@ fn name(root: &Path, file: &Path) -> String {
     parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// Adds the files at `path`. Links are not followed; generated folders, build results and hidden
-/// folders but `.ci` are left out.
+/// Adds the files at `path`, without following links, and without generated folders, build results
+/// and hidden folders other than `.ci`.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let kind = fs::symlink_metadata(path).map_err(failed)?.file_type();
@@ -168,7 +169,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true for Rust files, for pages of a folder `docs`, and for a README.
+/// Returns true for Rust files, pages in a folder `docs`, and READMEs.
 fn is_read(path: &Path) -> bool {
     let is = |extension: &str| path.extension().is_some_and(|other| other == extension);
     is("rs")

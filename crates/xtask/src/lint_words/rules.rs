@@ -1,11 +1,11 @@
-//! The rules of wording, and the findings of a file.
+//! The rules of wording, applied to files.
 
 use super::comments::{Comment, Kind, Source};
 
-/// Words with which the first sentence of a doc comment has no subject.
+/// First words of doc comments whose sentence has no subject.
 const OPENERS: [&str; 7] = ["What", "Whether", "How", "Where", "Which", "Of", "Those"];
 
-/// Words that stand for a part of the system or for a number that has a name.
+/// Words that are too vague for parts of the system or named numbers.
 const VAGUE: [(&str, &str); 3] = [
     ("nobody", "name the caller, thread or client that does not"),
     ("whoever", "name the caller, thread or client"),
@@ -15,16 +15,16 @@ const VAGUE: [(&str, &str); 3] = [
 /// A violation of a rule at a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// Counted from 1.
+    /// Line number from 1.
     pub(crate) line: usize,
     pub(crate) message: String,
 }
 
-/// Private words of this project, with the field's term for each.
+/// Private words of this project, with the usual term for each.
 ///
-/// A word with an upper-case letter or an underscore is an identifier, and is compared with the
-/// identifiers of code as it is. Any other is a word or a phrase of comments and pages, in any case;
-/// a single word is looked for in the parts of identifiers and of file names as well.
+/// A word with an upper-case letter or an underscore is an identifier, and is compared exactly with
+/// identifiers of code. Any other is a word or phrase of comments and pages, in any case; a single
+/// word is also searched in the parts of identifiers and file names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Terms(pub(crate) Vec<(String, String)>);
 
@@ -79,7 +79,7 @@ impl Terms {
         findings
     }
 
-    /// Returns the findings of a Markdown page, in the order of its lines. Fenced code is left out.
+    /// Returns the findings of a Markdown page, in order of lines. Fenced code is skipped.
     pub(crate) fn in_markdown(&self, text: &str) -> Vec<Finding> {
         let mut is_code = false;
         let lines: Vec<_> = text
@@ -98,8 +98,8 @@ impl Terms {
         findings
     }
 
-    /// Adds the phrases in `lines`, also those that go over the end of a line. Code between
-    /// backquotes counts as one opaque word.
+    /// Adds the phrases in `lines`, including those across line ends. Code in backquotes counts as
+    /// one opaque word.
     fn in_prose(&self, lines: &[(usize, String)], findings: &mut Vec<Finding>) {
         let words = words(lines);
         for (phrase, term) in self.phrases() {
@@ -118,8 +118,8 @@ fn private(word: &str, term: &str) -> String {
     format!("`{word}`: {term}")
 }
 
-/// Returns the words that an identifier or a path is made of, in lower case: `read_switches`,
-/// `SizeRule` and `src/size-rule.rs` have two, two and four.
+/// Splits an identifier or a path into lower-case words: `read_switches`, `SizeRule` and
+/// `src/size-rule.rs` have two, two and four.
 fn parts_of_name(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for letter in name.chars() {
@@ -134,7 +134,7 @@ fn parts_of_name(name: &str) -> Vec<String> {
     parts
 }
 
-/// Returns a finding if the comment is documentation without a subject.
+/// Returns a finding for documentation without a subject.
 fn opener(comment: &Comment) -> Option<Finding> {
     if comment.kind == Kind::Plain {
         return None;
@@ -147,8 +147,8 @@ fn opener(comment: &Comment) -> Option<Finding> {
     })
 }
 
-/// Returns the words of `lines` in lower case, each with its line. What stands between backquotes,
-/// and what is part of a path or an address, is replaced by a word that no phrase has.
+/// Returns the lower-case words of `lines`, each with its line. Text in backquotes, and parts of
+/// paths and URLs, are replaced by a word that matches no phrase.
 fn words(lines: &[(usize, String)]) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     for (line, text) in lines {

@@ -1,11 +1,11 @@
-//! Takes a release of upstream in: `cargo xtask upstream [PACKAGE==VERSION] [--check] [--remove]`.
+//! Adds an upstream release: `cargo xtask upstream [PACKAGE==VERSION] [--check] [--remove]`.
 //!
-//! It downloads the release's wheel, reads and measures what the tables of releases have, writes
-//! them, and prints a report in Markdown: what moved, and what a person has to decide. Without a
-//! release it says which ones are newer than the tables. Writing needs nothing of the tables that
-//! are built in; behind it they are built anew and tested. `--check` prints these commands and those
-//! of the interop suite instead of running them, `--remove` takes a release out. Python runs in environments outside of
-//! the tree; nothing of a wheel is imported here.
+//! It downloads the release's wheel, reads and measures the data for the tables of releases, writes
+//! them, and prints a report in Markdown: the changes, and the decisions left to a person. Without
+//! a release it lists those that are newer than the tables. Writing does not use the built-in
+//! tables; afterwards they are rebuilt and tested. `--check` prints these commands and those of the
+//! interop suite instead of running them, `--remove` removes a release. Python runs in environments
+//! outside of the tree; nothing of a wheel is imported here.
 
 mod pins;
 mod report;
@@ -17,14 +17,14 @@ use std::path::Path;
 
 use self::{report::Report, tables::Tables, task_result::TaskResult, tools::Tools};
 
-/// The packages whose newer releases are looked for.
+/// Packages that are checked for newer releases.
 const WATCHED: [&str; 6] =
     ["jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "tensorflow"];
 
-/// The builds of TensorFlow, which the tables have as one.
+/// Builds of TensorFlow, which share one entry in the tables.
 const TENSORFLOW: [&str; 2] = ["tensorflow", "tensorflow-cpu"];
 
-/// A release that is to be taken in.
+/// A release to add.
 #[derive(Clone, Copy, Debug)]
 struct Wanted<'a> {
     package: &'a str,
@@ -32,13 +32,13 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Returns the package as the tables name it.
+    /// Returns the package's name in the tables.
     fn row(&self) -> &str {
         if TENSORFLOW.contains(&self.package) { "tensorflow" } else { self.package }
     }
 }
 
-/// Does what the arguments ask for.
+/// Executes the task for the arguments.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> TaskResult<bool> {
     let (options, releases): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with("--"));
@@ -87,7 +87,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> TaskResult<bool> {
     Ok(report.is_good())
 }
 
-/// Says which releases PyPI has that the tables lack.
+/// Lists the releases on PyPI that the tables lack.
 fn newer(tools: &Tools, tables: &Tables) -> TaskResult<bool> {
     let mut found = false;
     for package in WATCHED {
@@ -105,16 +105,16 @@ fn newer(tools: &Tools, tables: &Tables) -> TaskResult<bool> {
     Ok(true)
 }
 
-/// Puts the requirements that the wheel declares into the table of packages.
+/// Adds the wheel's declared requirements to the table of packages.
 fn declared(
     tools: &Tools,
     tables: &mut Tables,
     wanted: Wanted<'_>,
     report: &mut Report,
 ) -> TaskResult<()> {
-    // The package `tensorflow` declares its libraries of CUDA as well.
+    // The package `tensorflow` also declares its CUDA libraries.
     let package = wanted.row();
-    // The half of a plug-in with its library requires nothing: what it is stands in another table.
+    // A plug-in's package with the library requires nothing: another table has it.
     if package.ends_with("-pjrt") && !tables.has_package(package) {
         return Ok(());
     }
@@ -128,7 +128,7 @@ fn declared(
     Ok(())
 }
 
-/// Measures a jaxlib, and puts its row into the table.
+/// Measures a jaxlib, and adds its row to the table.
 fn jaxlib(
     tools: &Tools,
     tables: &mut Tables,
@@ -173,8 +173,8 @@ fn environment(tools: &Tools, wanted: Wanted<'_>) -> TaskResult<String> {
     tools.environment(&format!("tensorflow-{}", wanted.version), &[&package])
 }
 
-/// Returns the operations of a TensorFlow and the functions that it exports; the generators are
-/// those of the interop tests.
+/// Writes the operations and exported functions of a TensorFlow, with the generators of the interop
+/// tests.
 fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskResult<()> {
     let python = environment(tools, wanted)?;
     for name in tools.tensorflow_tables(&python, wanted.version)? {
@@ -192,8 +192,8 @@ fn tensorflow(tools: &Tools, wanted: Wanted<'_>, report: &mut Report) -> TaskRes
     Ok(())
 }
 
-/// Returns the checks of what was written: the tests of the tables, and those against the real
-/// release. Run, or printed.
+/// Runs or prints the checks of the written tables: their tests, and those against the real
+/// release.
 fn interop(
     tools: &Tools,
     wanted: Wanted<'_>,

@@ -1,4 +1,4 @@
-//! A row of the table of packages, out of what a wheel declares.
+//! Creates a row of the table of packages from a wheel's declarations.
 
 use std::str::FromStr as _;
 
@@ -9,7 +9,7 @@ use serdes_releases::PackageRelease;
 
 use super::task_result::TaskResult;
 
-/// The declarations of a wheel, as `read_wheel.py` prints them.
+/// Declarations of a wheel, as printed by `read_wheel.py`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Declared {
     version: String,
@@ -19,8 +19,8 @@ pub(super) struct Declared {
     minimum_jaxlib: Option<String>,
 }
 
-/// Returns the row: requirements on judged packages, in the text of the wheel without spaces around
-/// markers.
+/// Returns the row: requirements on judged packages, with the wheel's text but without spaces
+/// around markers.
 pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
     let mut release = PackageRelease {
         version: declared.version.clone(),
@@ -39,7 +39,7 @@ pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
         let extra = text.contains("extra ==") || text.contains("extra==");
         let written = compact(text);
         if is_of_jax && extra {
-            // The extras of jax name plug-ins of its own version; libtpu has numbers of its own.
+            // jax's extras name plug-ins of its own version; libtpu has its own numbers.
             if name.starts_with("libtpu") && written.contains("\"tpu\"") {
                 let pin = written.split(';').next().unwrap_or_default();
                 release.libtpu = Some(pin.to_owned());
@@ -51,7 +51,7 @@ pub(super) fn row(declared: &Declared) -> TaskResult<PackageRelease> {
     Ok(release)
 }
 
-/// Returns a requirement as the table has it: no spaces but those around `and` and `or`.
+/// Formats a requirement for the table, with spaces only around `and` and `or`.
 fn compact(text: &str) -> String {
     let Some((requirement, marker)) = text.split_once(';') else {
         return text.replace(' ', "");

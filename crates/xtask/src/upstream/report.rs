@@ -1,10 +1,10 @@
-//! The report in Markdown: what moved, and what a person has to decide.
+//! The report in Markdown: changes, and decisions for a person.
 
 use std::fmt::Write as _;
 
 use serdes_releases::JaxlibRelease;
 
-/// Characters of a row that the report shows.
+/// Maximum number of a row's characters in the report.
 const SHOWN: usize = 160;
 
 /// A report about one release.
@@ -30,37 +30,37 @@ impl Report {
         }
     }
 
-    /// Notes a file that was written.
+    /// Records a written file.
     pub(super) fn file(&mut self, name: &str) {
         self.files.push(name.to_owned());
     }
 
-    /// Notes rows that are new, with their files.
+    /// Records new rows, with their files.
     pub(super) fn moved(&mut self, rows: Vec<(String, String)>) {
         self.moved = rows;
     }
 
-    /// Notes what a person has to decide, and the file to edit.
+    /// Records a decision for a person, and the file to edit.
     pub(super) fn decide(&mut self, what: &str, file: &str) {
         self.decisions.push((what.to_owned(), file.to_owned()));
     }
 
-    /// Notes an entry of `versions.toml`.
+    /// Records an entry for `versions.toml`.
     pub(super) fn propose(&mut self, entry: &str) {
         self.proposals.push(entry.to_owned());
     }
 
-    /// Notes a command of the interop suite: if it was run, whether it passed.
+    /// Records a command of the interop suite; `passed` is its result if it was run.
     pub(super) fn interop(&mut self, command: &str, passed: Option<bool>) {
         self.interop.push((command.to_owned(), passed));
     }
 
-    /// False if a check against the release failed.
+    /// Returns false if a check against the release failed.
     pub(super) fn is_good(&self) -> bool {
         self.interop.iter().all(|(_, passed)| *passed != Some(false))
     }
 
-    /// Compares a jaxlib with the release before it: what moved is a decision where code follows it.
+    /// Compares a jaxlib with the previous release: changes that affect code need a decision.
     pub(super) fn compare(
         &mut self,
         before: Option<&JaxlibRelease>,
@@ -116,13 +116,13 @@ impl Report {
         }
     }
 
-    /// Returns the text.
+    /// Returns the report's text.
     pub(super) fn text(&self) -> String {
         let mut text = format!("# {}\n\n## What moved\n\n", self.release);
         for (file, row) in &self.moved {
             let shown: String = row.chars().take(SHOWN).collect();
             let more = if shown.len() < row.len() { "…" } else { "" };
-            // Writing into a text does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(text, "- `{file}`: `{shown}{more}`");
         }
         for file in &self.files {

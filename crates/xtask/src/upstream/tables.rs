@@ -1,4 +1,4 @@
-//! The files of `crates/releases/data`: rows put in and taken out.
+//! The files of `crates/releases/data`: adds and removes rows.
 
 use std::{fs, path::Path, str::FromStr as _};
 
@@ -11,7 +11,7 @@ use super::task_result::TaskResult;
 
 const FOLDER: &str = "crates/releases/data";
 
-/// The tables, and their texts as they were read.
+/// The tables, with their original texts.
 #[derive(Debug)]
 pub(super) struct Tables {
     jaxlib: Jaxlib,
@@ -20,14 +20,14 @@ pub(super) struct Tables {
     before: [String; 3],
 }
 
-/// The files, in the order in which they are kept.
+/// The files, in the order in which they are stored.
 const FILES: [&str; 3] = ["jaxlib.json", "packages.json", "plugins.json"];
 
 fn version(text: &str) -> TaskResult<Version> {
     Version::from_str(text).map_err(|error| format!("{text}: {error}").into())
 }
 
-/// Puts a row where its version belongs, in place of the one of that version.
+/// Inserts a row in the order of versions, or replaces the one of the same version.
 fn put<T>(rows: &mut Vec<T>, row: T, number: impl Fn(&T) -> Option<Version>) {
     let own = number(&row);
     rows.retain(|other| number(other) != own);
@@ -36,7 +36,7 @@ fn put<T>(rows: &mut Vec<T>, row: T, number: impl Fn(&T) -> Option<Version>) {
 }
 
 impl Tables {
-    /// Returns the tables of a tree.
+    /// Reads the tables of a tree.
     pub(super) fn read(root: &Path) -> TaskResult<Self> {
         let before = FILES.map(|name| fs::read_to_string(root.join(FOLDER).join(name)));
         let [jaxlib, packages, plugins] = before;
@@ -61,7 +61,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Returns the rows that were not there when the tables were read, with their files.
+    /// Returns the rows that were added since the tables were read, with their files.
     pub(super) fn moved(&self) -> TaskResult<Vec<(String, String)>> {
         let mut moved = Vec::new();
         for ((name, before), text) in FILES.iter().zip(&self.before).zip(self.texts()?) {
@@ -81,8 +81,8 @@ impl Tables {
         releases.iter().filter_map(|release| Version::from_str(&release.version).ok()).max()
     }
 
-    /// Returns the Python of the wheel that the row before a release is of: `3.12` of `cp312-…`.
-    /// Rows of a package stay with one Python as long as it has wheels for it.
+    /// Returns the Python version of the wheel in the row before a release: `3.12` for `cp312-…`.
+    /// Rows of a package keep one Python while it has wheels for it.
     pub(super) fn python_of(&self, package: &str, release: &str) -> Option<String> {
         let own = Version::from_str(release).ok()?;
         let releases = &self.packages.named(package)?.releases;
@@ -99,7 +99,7 @@ impl Tables {
         self.packages.named(package).is_some()
     }
 
-    /// Puts a release of a package in.
+    /// Adds a release of a package.
     pub(super) fn put_package(&mut self, name: &str, row: PackageRelease) -> TaskResult<()> {
         let _ = version(&row.version)?;
         let number = |row: &PackageRelease| Version::from_str(&row.version).ok();
@@ -113,7 +113,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Puts a jaxlib in; gives the release before it.
+    /// Adds a jaxlib; returns the release before it.
     pub(super) fn put_jaxlib(&mut self, row: JaxlibRelease) -> Option<JaxlibRelease> {
         let number = |row: &JaxlibRelease| Version::from_str(&row.version).ok();
         let own = number(&row);
@@ -121,7 +121,7 @@ impl Tables {
         self.jaxlib.releases.iter().rfind(|other| number(other) < own).cloned()
     }
 
-    /// Puts the PJRT version of a plug-in in, behind the others of its package.
+    /// Adds the PJRT version of a plug-in after the others of its package.
     pub(super) fn put_pjrt(&mut self, package: &str, release: &str, minor: u32) -> TaskResult<()> {
         let own = version(release)?;
         let rows = &mut self.plugins.pjrt;
@@ -137,7 +137,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes a release out of every table.
+    /// Removes a release from every table.
     pub(super) fn remove(&mut self, package: &str, release: &str) -> TaskResult<()> {
         let count = self.rows();
         if package == "jaxlib" {

@@ -1,4 +1,4 @@
-//! The programs that read a release: pip, the scripts that measure, the command `serdes`.
+//! Programs that read a release: pip, the measuring scripts, the command `serdes`.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ const MEASURE: &str = "crates/releases/measure";
 const DELTAS: &str = "tests/data/tensorflow/ops/deltas.json";
 const SYMBOLS: &str = "crates/stream-executor/src/load/tensorflow_symbols.txt";
 
-/// The programs, and the folders that they work in.
+/// The programs, and their working folders.
 #[derive(Debug)]
 pub(super) struct Tools {
     root: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct GraphVersions {
 }
 
 impl Tools {
-    /// Returns the programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, else
+    /// Finds the programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, or else
     /// that of the last build.
     pub(super) fn new(root: &Path) -> TaskResult<Self> {
         let root = fs::canonicalize(root)?;
@@ -89,7 +89,7 @@ impl Tools {
         Ok(list.split(", ").filter_map(|one| Version::from_str(one).ok()).collect())
     }
 
-    /// Returns a wheel of a release for Linux on x86-64, downloaded once.
+    /// Returns a wheel of a release for Linux on x86-64, which is downloaded once.
     pub(super) fn wheel(&self, package: &str, version: &str, python: &str) -> TaskResult<PathBuf> {
         let folder = self.cache.join("upstream").join(format!("{package}-{version}"));
         let wheel = || {
@@ -122,8 +122,8 @@ impl Tools {
         Ok(serde_json::from_str(&output)?)
     }
 
-    /// Returns the Python of an environment outside of the tree, which is made where it is not
-    /// there. One that the interop suite made of another build of the release will do.
+    /// Returns the Python of an environment outside of the tree, which is created if needed. One of
+    /// the interop suite with another build of the release is also used.
     pub(super) fn environment(&self, name: &str, packages: &[&str]) -> TaskResult<String> {
         let folder = self.cache.join("venvs").join(name);
         let (package, version) = name.rsplit_once('-').unwrap_or((name, ""));
@@ -154,7 +154,7 @@ impl Tools {
         Ok(layouts.minors.last().map_or(0, |(minor, ..)| *minor))
     }
 
-    /// Returns the minor of PJRT of the plug-in in a wheel, read out of its file.
+    /// Returns the PJRT minor of the plug-in in a wheel, read from its file.
     pub(super) fn plugin_minor(&self, wheel: &Path) -> TaskResult<u32> {
         #[derive(Deserialize)]
         struct Inspected {
@@ -176,8 +176,8 @@ impl Tools {
         Ok(minor.parse()?)
     }
 
-    /// Writes the tables of TensorFlow's operations and functions for the release of an
-    /// environment. Gives the files.
+    /// Writes the tables of TensorFlow's operations and functions for the release in an
+    /// environment. Returns the files.
     pub(super) fn tensorflow_tables(
         &self,
         python: &str,
@@ -201,7 +201,7 @@ impl Tools {
         Ok([DELTAS, "crates/operations/src/tensorflow.ops", SYMBOLS])
     }
 
-    /// Takes the release of an environment out of the tables of TensorFlow.
+    /// Removes the release in an environment from the tables of TensorFlow.
     pub(super) fn remove_tensorflow(&self, python: &str, version: &str) -> TaskResult<()> {
         let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
         let mut command = Command::new(python);
@@ -213,9 +213,9 @@ impl Tools {
         self.output(Command::new("cargo").args(["xtask", "ops"])).map(drop)
     }
 
-    /// Returns the versions that a TensorFlow gives its graphs.
+    /// Returns the graph versions of a TensorFlow.
     pub(super) fn graph_versions(&self, python: &str) -> TaskResult<GraphVersions> {
-        // The number grew by one a day since that day.
+        // The number has grown by one per day since that day.
         const ASKS: &str = "import datetime, json, tensorflow as tf\n\
             number = tf.version.GRAPH_DEF_VERSION\n\
             day = datetime.date(2019, 4, 9) + datetime.timedelta(days=number)\n\
@@ -224,8 +224,8 @@ impl Tools {
         Ok(serde_json::from_str(output.lines().last().unwrap_or_default())?)
     }
 
-    /// The commands that build what looks at the tables, once they are written, and test it: until
-    /// then the tables of before are built in.
+    /// Returns the commands that build and test the users of the tables after writing, since the
+    /// old tables are built in until then.
     pub(super) fn build_and_test(&self, package: &str) -> Vec<String> {
         let mut commands = Vec::new();
         if env::var_os("SERDES").is_none() {
@@ -240,7 +240,7 @@ impl Tools {
         commands
     }
 
-    /// Returns the commands of the interop suite that are about a release.
+    /// Returns the commands of the interop suite for a release.
     pub(super) fn interop_commands(&self, environment: &str) -> Vec<String> {
         let python = self.cache.join("venvs").join(environment).join("bin/python");
         let (python, serdes) = (python.display(), self.serdes.display());
@@ -255,7 +255,7 @@ impl Tools {
             .to_vec()
     }
 
-    /// Runs a command line; true if it passed.
+    /// Runs a command line; returns true if it succeeded.
     pub(super) fn shell(&self, line: &str) -> TaskResult<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&self.root).stdout(std::process::Stdio::null());
