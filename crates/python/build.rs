@@ -1,4 +1,4 @@
-//! Tells the linker of macOS that Python's functions are found when Python loads the module.
+//! Tells the macOS linker that Python's functions are resolved when Python loads the module.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

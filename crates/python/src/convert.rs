@@ -1,5 +1,5 @@
-//! Tensors that others wrote, into a state or another file: files that the library reads, and
-//! arrays that Python reads piece by piece.
+//! Converts tensors to a state or another file: from files that the library reads, and from arrays
+//! that Python reads piece by piece.
 
 use std::{
     io::{self, Read},
@@ -20,24 +20,24 @@ use crate::{
     writer::GivenVersion,
 };
 
-/// Name of a tensor, its type in IFRT's words, and its shape.
+/// Name, IFRT type and shape of a tensor.
 type GivenInfo = (String, String, Vec<i64>);
 
-/// A name, and what is said of it.
+/// Names with descriptions.
 type Words = Vec<(String, String)>;
 
-/// Source of tensors, as Python gives it.
+/// A source of tensors from Python.
 #[derive(FromPyObject)]
 pub(crate) enum GivenSource<'py> {
     /// A file.
     Path(PathBuf),
     /// Arrays in memory: name of the source; tensors; metadata; values that are left out, with
-    /// reasons; function that gives, for the position of a tensor, arrays that follow each other in
-    /// its bytes.
+    /// reasons; function that returns, for the position of a tensor, consecutive arrays of its
+    /// bytes.
     Arrays(String, Vec<GivenInfo>, Words, Words, Bound<'py, PyAny>),
 }
 
-/// A source, or where it is.
+/// A source, or its location.
 enum Prepared {
     Path(PathBuf),
     Arrays(Box<Arrays>),
@@ -107,7 +107,7 @@ impl Source for Arrays {
     }
 }
 
-/// The bytes of arrays that follow each other, each let go before the next is asked for.
+/// Reader of consecutive arrays, each released before the next is requested.
 struct Pieces {
     pieces: Py<PyIterator>,
     piece: Option<Readable>,

@@ -1,5 +1,5 @@
-//! Bytes that are saved: those of an array that is there, or of one that Python makes when its turn
-//! comes, so that copies of what lies elsewhere need not be in memory together.
+//! Bytes to save: of an existing array, or of one that Python creates when it is written, so that
+//! copies of remote data need not be in memory together.
 
 use std::io;
 
@@ -11,19 +11,19 @@ use crate::{memory::Readable, raised::Raised};
 
 /// The bytes of a whole array, or of a shard.
 pub(crate) enum Bytes {
-    /// An array that is there.
+    /// An existing array.
     Here(Readable),
-    /// A function of Python without parameters that makes the array.
+    /// A Python function without parameters that creates the array.
     Later {
         make: Py<PyAny>,
         count: u64,
-        /// Slot for an exception that the function raises.
+        /// Slot for an exception of the function.
         raised: Raised,
     },
 }
 
 impl Bytes {
-    /// Returns the bytes of an array, or of a function's result: `dims` elements of a type.
+    /// Creates the bytes from an array or a function: `dims` elements of a type.
     pub(crate) fn of(
         given: &Bound<'_, PyAny>,
         dtype: DType,
@@ -44,7 +44,7 @@ impl Bytes {
         Ok(Self::Later { make: given.clone().unbind(), count, raised: raised.clone() })
     }
 
-    /// Returns the bytes, if they are there.
+    /// Returns the bytes of an existing array.
     pub(crate) fn here(&self) -> Option<&[u8]> {
         match self {
             Self::Here(array) => Some(array.bytes()),
@@ -72,7 +72,7 @@ impl DeferredBytes for Bytes {
     }
 }
 
-/// Returns the array that a function makes, of `expected` bytes.
+/// Calls the function; its array must have `expected` bytes.
 fn made(make: &Py<PyAny>, expected: u64) -> PyResult<Readable> {
     Python::attach(|py| {
         let array = Readable::of(&make.bind(py).call0()?)?;

@@ -1,5 +1,5 @@
-//! Checks whether the packages of an environment fit one another, and returns the report as the
-//! command prints it.
+//! Checks if the packages of an environment are compatible, and returns the report like the
+//! command.
 
 use std::path::PathBuf;
 

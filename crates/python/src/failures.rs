@@ -1,7 +1,7 @@
-//! Errors of the library as exceptions of the package.
+//! Converts errors of the library to exceptions of the package.
 //!
-//! Which exception it is follows from the rule that a verdict would name; what is about the caller
-//! is a `ValueError` or a `KeyError`, what the system says is an `OSError`.
+//! The exception depends on the rule of the verdict; errors of the caller are a `ValueError` or a
+//! `KeyError`, errors of the system an `OSError`.
 
 use std::{ffi::OsString, io, path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use serdes_tensors::{self as tensor_io, storage::Storage};
 
 use crate::remedies;
 
-/// Numbers of the system for what Rust found out itself.
+/// The system's error numbers for errors that Rust detects itself.
 mod errno {
     pub(super) const NOT_FOUND: i32 = 2;
     pub(super) const FAILED: i32 = 5;
@@ -27,17 +27,17 @@ mod errno {
     pub(super) const FULL: i32 = 28;
 }
 
-/// The name of a state in memory, which messages leave out.
+/// Name of a state in memory, which messages omit.
 pub(crate) const BYTES: &str = "the bytes";
 
-/// Returns an error of a state; `path` is that of the state, where it has one.
+/// Converts an error of a state; `path` is the state's path, if it has one.
 pub(crate) fn of_state(
     py: Python<'_>,
     error: serdes_device_state::Error,
     path: Option<&Path>,
 ) -> PyErr {
     use serdes_device_state::Error;
-    // Its message begins with the path.
+    // The message begins with the path.
     let error = match path {
         Some(path) => error.without_path(Path::new(&named(path))),
         None => error.without_path(Path::new(BYTES)),
@@ -74,17 +74,17 @@ pub(crate) fn of_state(
     }
 }
 
-/// Returns the message about a file, which it names where there is one.
+/// Formats a message about a file, with its path if there is one.
 fn of_file(path: Option<&Path>, words: &str) -> String {
     path.map_or_else(|| words.to_owned(), |path| format!("{}: {words}", named(path).display()))
 }
 
-/// Returns true if the file is one of the kinds of other programs whose tensors can be read.
+/// Returns true if the file belongs to another format with readable tensors.
 fn holds_tensors(path: &Path) -> bool {
     tensor_io::open_in(&Storage::anywhere(), path).is_ok()
 }
 
-/// Returns true if the file is a whole one of another kind, and no damaged state.
+/// Returns true if the file is intact and of another format, not a damaged state.
 fn is_of_another_kind(path: Option<&Path>) -> bool {
     let kind = path
         .and_then(|path| check::path_in(Arc::new(Storage::anywhere()), path, None).ok())
@@ -92,7 +92,7 @@ fn is_of_another_kind(path: Option<&Path>) -> bool {
     kind.is_some_and(|kind| kind != Kind::DeviceState)
 }
 
-/// Returns an error of files of tensors.
+/// Converts an error of tensor files.
 pub(crate) fn of_tensors(py: Python<'_>, error: tensor_io::Error) -> PyErr {
     use tensor_io::Error;
     let error = match error {
@@ -119,7 +119,7 @@ pub(crate) fn of_tensors(py: Python<'_>, error: tensor_io::Error) -> PyErr {
     }
 }
 
-/// Why nothing can be said of a path.
+/// Converts an error of checking a path.
 pub(crate) fn of_path(py: Python<'_>, error: &CheckError, path: &Path) -> PyErr {
     match error {
         CheckError::Io { source, .. } => of_system(py, source, error.to_string(), path),
@@ -130,7 +130,7 @@ pub(crate) fn of_path(py: Python<'_>, error: &CheckError, path: &Path) -> PyErr 
     }
 }
 
-/// Returns the exception of a reason.
+/// Converts a reason to an exception.
 pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) -> PyErr {
     let class = match reason.rule {
         Rule::TooNew | Rule::BadConsumer => "TooNew",
@@ -154,11 +154,11 @@ pub(crate) fn of_reason(py: Python<'_>, reason: &Reason, path: Option<&Path>) ->
             None => class.call1((message, rule, found.0, found.1, remedy)),
         }
     });
-    // Where the package cannot be imported, that is the error to be told.
+    // If the package cannot be imported, raise that error.
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Returns an `OSError` from the system's error number, or from Rust's kind of error in its place.
+/// Creates an `OSError` from the system's error number, or from Rust's kind of error.
 pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path: &Path) -> PyErr {
     let number = error.raw_os_error().unwrap_or(match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
@@ -182,7 +182,7 @@ pub(crate) fn of_system(py: Python<'_>, error: &io::Error, message: String, path
     PyOSError::new_err((number, message, named(path)))
 }
 
-/// Returns the name of a file in an exception: a path as it is, an address without secrets.
+/// Returns the file's name for an exception: a path unchanged, an address without secrets.
 pub(crate) fn named(path: &Path) -> OsString {
     let storage = Storage::anywhere();
     match storage.is_of_system(path) {
@@ -191,7 +191,7 @@ pub(crate) fn named(path: &Path) -> OsString {
     }
 }
 
-/// Returns the error of a function that answers JSON about a value with no form in it.
+/// Returns the error for a value that cannot be represented in JSON.
 pub(crate) fn of_json(error: &serde_json::Error) -> PyErr {
     PyRuntimeError::new_err(format!("the answer has no form in JSON: {error}"))
 }

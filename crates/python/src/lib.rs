@@ -1,10 +1,8 @@
-//! The extension module of the Python package `serdes-ml`: what the package needs of the library,
-//! as Python sees it.
+//! The extension module of the Python package `serdes-ml`: its interface to the library.
 //!
-//! Arrays come in as numpy arrays and their bytes are read and filled where they lie; results that
-//! are objects go out as JSON, the same that the command prints. The folder `python/serdes_ml`
-//! makes of it what people import. This crate must never decide what a thing means, and never know
-//! a framework.
+//! Arrays are numpy arrays, whose bytes are read and filled in place; results with structure are
+//! returned as JSON, like the command's. The folder `python/serdes_ml` provides the public modules.
+//! This crate makes no decisions of its own, and does not depend on frameworks.
 
 #![deny(
     clippy::expect_used,
@@ -53,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use super::writer::{discard, merge, new_save_id, remove_state, save};
 
-    /// The version of the package.
+    /// Version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

@@ -1,4 +1,4 @@
-//! Paths of files and addresses, as Python gives them.
+//! Paths of files and addresses from Python.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -8,8 +8,8 @@ use serdes_tensors::storage::Storage;
 
 use crate::{failures, work::interruptible};
 
-/// Returns the file system, object storage and the web, for one piece of work that this monitor
-/// stops. The environment is asked anew each time: a program of Python may change it.
+/// Returns the storage for one piece of work, which this monitor can cancel: file system, object
+/// storage and the web. The environment is read each time, since a Python program may change it.
 pub(crate) fn storage(monitor: &ProgressMonitor) -> Storage {
     Storage::anywhere().with_monitor(monitor)
 }

@@ -1,8 +1,8 @@
-//! The memory of numpy arrays, read and filled where it lies.
+//! Access to the memory of numpy arrays, without copies.
 //!
-//! The one place of the crate that knows addresses. Everything rests on arrays being exactly
-//! `numpy.ndarray`: what its attributes say of its memory is true, where a subclass or another type
-//! could say anything.
+//! The only module of the crate that uses addresses. It requires arrays to be exactly
+//! `numpy.ndarray`, whose attributes describe its memory correctly; a subclass or another type
+//! could return anything.
 
 #![expect(unsafe_code, reason = "memory of Python is reached by its address")]
 
@@ -21,9 +21,9 @@ use pyo3::{
 };
 use serdes_device_state::files::ReadAt;
 
-/// Address of an array. The array is held, so that its memory stays valid: numpy frees it with the
-/// array, and moves it only on `resize(refcheck=False)`, whose caller promises numpy that there is
-/// no other reference.
+/// Address of an array. The array is referenced, so that its memory stays valid: numpy frees it
+/// with the array, and moves it only on `resize(refcheck=False)`, whose caller guarantees that
+/// there is no other reference.
 struct Location {
     _array: Py<PyAny>,
     address: usize,
@@ -31,7 +31,7 @@ struct Location {
 }
 
 impl Location {
-    /// Address of a contiguous array of numbers.
+    /// Returns the address of a contiguous array of numbers.
     fn of(array: &Bound<'_, PyAny>, written: bool) -> PyResult<Self> {
         static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let py = array.py();
@@ -58,25 +58,25 @@ impl Location {
     }
 }
 
-/// The bytes of an array that is read. The caller in Python promises that they are not written
-/// meanwhile, as with every function of numpy that lets other threads run.
+/// The bytes of an array that is read. The Python caller guarantees that they are not written
+/// meanwhile, as with every numpy function that releases the lock.
 pub(crate) struct Readable(Location);
 
 impl Readable {
-    /// Returns the bytes of a contiguous array of numbers.
+    /// Wraps a contiguous array of numbers.
     pub(crate) fn of(array: &Bound<'_, PyAny>) -> PyResult<Self> {
         Location::of(array, false).map(Self)
     }
 
-    /// Returns the bytes, row by row.
+    /// Returns the bytes in row-major order.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.0.bytes == 0 {
             return &[];
         }
-        // SAFETY: an exact `numpy.ndarray` that is contiguous has `nbytes` bytes at the address of
-        // its interface. It is held as long as `self`, so that the memory is valid as long as the
-        // slice; it is of plain numbers, so that any byte is a value; and by the promise above it
-        // is not written.
+        // SAFETY: an exact `numpy.ndarray` that is contiguous has `nbytes` bytes at the address in
+        // its interface. It is referenced as long as `self`, so the memory is valid for the life of
+        // the slice; its elements are plain numbers, so any byte is valid; and by the guarantee
+        // above it is not written.
         unsafe { slice::from_raw_parts(self.0.address as *const u8, self.0.bytes) }
     }
 }
@@ -97,12 +97,12 @@ impl ReadAt for Readable {
     }
 }
 
-/// The bytes of arrays that are filled: no two of them overlap. The caller in Python promises that
+/// The bytes of arrays that are filled, which do not overlap. The Python caller guarantees that
 /// they have no other user meanwhile.
 pub(crate) struct Writable(Vec<Location>);
 
 impl Writable {
-    /// Returns the bytes of contiguous arrays of numbers.
+    /// Wraps contiguous arrays of numbers.
     pub(crate) fn of<'py>(
         arrays: impl IntoIterator<Item = &'py Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
@@ -121,52 +121,52 @@ impl Writable {
         Ok(Self(locations))
     }
 
-    /// Returns the bytes of each array, in the order in which the arrays were given.
+    /// Returns the bytes of each array, in the order given.
     pub(crate) fn bytes(&mut self) -> Vec<&mut [u8]> {
         let slice = |place: &mut Location| -> &mut [u8] {
             if place.bytes == 0 {
                 return &mut [];
             }
-            // SAFETY: as in `Readable::bytes`; the array says that it can be written to, none of
-            // the others overlaps it, and `self` is borrowed alone as long as the slice.
+            // SAFETY: as in `Readable::bytes`; the array is writable, none of the others overlaps
+            // it, and `self` is borrowed exclusively for the life of the slice.
             unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes) }
         };
         self.0.iter_mut().map(slice).collect()
     }
 }
 
-/// A new `bytes` object that is written from its first byte to its last. Clones write on where the
-/// last one ended. Python gets it when it is full, and not before: so that unwritten bytes are
-/// never read.
+/// A new `bytes` object that is written sequentially. Clones continue at the same position. Python
+/// gets it only when it is complete, so that unwritten bytes are never read.
 #[derive(Clone)]
 pub(crate) struct NewBytes {
     object: Arc<Py<PyBytes>>,
     rest: Arc<Mutex<Unwritten>>,
 }
 
-/// Address of the next byte, and the number of bytes left.
+/// Address of the next byte, and the number of remaining bytes.
 struct Unwritten {
     address: usize,
     left: usize,
 }
 
 impl NewBytes {
-    /// Returns an object of `bytes` bytes.
+    /// Allocates an object of `bytes` bytes.
     pub(crate) fn new(py: Python<'_>, bytes: usize) -> PyResult<Self> {
         let length = ffi::Py_ssize_t::try_from(bytes)?;
-        // SAFETY: without bytes to copy Python answers a new object with room for `length` of them,
-        // which its maker may write until somebody else gets it, or null with an exception set.
+        // SAFETY: without bytes to copy Python returns a new object with space for `length` of
+        // them, which its creator may write until another owner gets it, or null with an exception
+        // set.
         let object = unsafe {
             let made = ffi::PyBytes_FromStringAndSize(ptr::null(), length);
             Bound::from_owned_ptr_or_err(py, made)?
         };
-        // SAFETY: it is a `bytes` object, as was just said.
+        // SAFETY: it is a `bytes` object, as stated above.
         let address = unsafe { ffi::PyBytes_AsString(object.as_ptr()) }.expose_provenance();
         let object = Arc::new(object.cast_into::<PyBytes>()?.unbind());
         Ok(Self { object, rest: Arc::new(Mutex::new(Unwritten { address, left: bytes })) })
     }
 
-    /// Returns the object, all of whose bytes were written.
+    /// Returns the complete object.
     pub(crate) fn into_object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let left = self.rest.lock().unwrap_or_else(PoisonError::into_inner).left;
         if left > 0 {
@@ -181,9 +181,9 @@ impl Write for NewBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         let count = bytes.len().min(rest.left);
-        // SAFETY: the object has `left` bytes from `address` on, and lives as long as `self`. There
-        // is no other user, the lock is held, and `bytes` are of another object, so that they do
-        // not overlap.
+        // SAFETY: the object has `left` bytes from `address`, and lives as long as `self`. There is
+        // no other user, the lock is held, and `bytes` belong to another object, so they do not
+        // overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), rest.address as *mut u8, count) };
         rest.address += count;
         rest.left -= count;

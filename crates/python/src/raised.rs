@@ -1,4 +1,4 @@
-//! Exceptions of Python, kept where the library can only return its own error.
+//! Keeps Python exceptions where the library can only return its own error.
 
 use std::{
     io,
@@ -7,19 +7,19 @@ use std::{
 
 use pyo3::PyErr;
 
-/// The first exception of a piece of work, until somebody raises it again.
+/// The first exception of a piece of work, until it is raised again.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Keeps an exception, and answers the error that stands for it.
+    /// Stores an exception, and returns the error that represents it.
     pub(crate) fn keep(&self, error: PyErr) -> io::Error {
         let told = io::Error::other(error.to_string());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         told
     }
 
-    /// Returns the exception that was kept.
+    /// Takes the stored exception.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,4 +1,4 @@
-//! States that are read: what they say of themselves, and their tensors into numpy arrays.
+//! Reads states: their descriptions, and their tensors into numpy arrays.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ use crate::{
 /// A part of a tensor: its name, the first index and the extent of each dimension, an array.
 type GivenPart<'py> = (String, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
 
-/// Size in bytes up to which whole tensors of a file are read without a second thread, whose start
-/// would take longer.
+/// Maximum size in bytes of tensors that are read without a second thread, whose start would take
+/// longer.
 const BRIEF_BYTES: u64 = 1 << 20;
 
 /// An open state.
@@ -33,7 +33,7 @@ const BRIEF_BYTES: u64 = 1 << 20;
 pub(crate) struct Reader {
     reader: serdes_device_state::Reader,
     path: Option<PathBuf>,
-    /// True if it is on this machine, or a file system of it.
+    /// True if the state is in a file system of this machine.
     is_near: bool,
 }
 
@@ -224,7 +224,7 @@ const fn verification(verify: bool) -> Verification {
     if verify { Verification::Checksums } else { Verification::Skipped }
 }
 
-/// Returns a part of an array.
+/// Creates the index domain of a part of an array.
 pub(crate) fn domain(origin: &[i64], extent: &[i64]) -> PyResult<IndexDomain> {
     let made = Shape::new(extent).and_then(|shape| IndexDomain::new(Index::new(origin), shape));
     made.map_err(|error| PyValueError::new_err(error.to_string()))

@@ -1,9 +1,8 @@
-//! Remedies of exceptions in the words of this package: the library's, with the parameters that do
-//! it.
+//! Remedies for exceptions: the library's, with the package's parameters.
 
 use serdes_check::{Remedy, Rule};
 
-/// Returns the remedy for a program that uses the package.
+/// Returns the text of a remedy for a user of the package.
 pub(crate) fn words(remedy: &Remedy) -> String {
     match remedy {
         Remedy::ChooseTags => format!("{remedy} (`tags=`)"),

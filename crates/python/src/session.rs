@@ -27,11 +27,11 @@ use crate::{
     writer::{sharding_of, spec_of},
 };
 
-/// Interval at which work looks whether it was stopped.
+/// Interval at which work checks for cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// An array: type in IFRT's words, shape, the ids of all devices, the sharding in XLA's words where
-/// there are some, the kind of memory, its elements.
+/// An array: IFRT type, shape, the ids of all devices, the serialized XLA sharding if there is one,
+/// the memory kind, its elements.
 type GivenArray<'py> =
     (String, Vec<i64>, Vec<i32>, Option<String>, Option<String>, Bound<'py, PyAny>);
 
@@ -97,7 +97,7 @@ impl Session {
         let sharding = sharding_of(&devices, words.as_deref(), kind)?;
         let sharding = match sharding {
             Sharding::Hlo(sharding) => sharding,
-            // The server cuts by words alone.
+            // The server splits the array only by the serialized sharding.
             other => {
                 let first = DeviceList::new(other.devices().ids().iter().copied().take(1));
                 HloSharding::replicated(first, other.memory_kind().clone())
@@ -166,7 +166,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for an answer of the server, unless Ctrl-C stops it.
+/// Waits for an answer of the server, unless Ctrl-C interrupts it.
 fn wait<T: Send>(
     py: Python<'_>,
     runtime: &Runtime,
@@ -175,7 +175,7 @@ fn wait<T: Send>(
     interruptibly(py, runtime, work)?.map_err(|error| failure(&error))
 }
 
-/// Like [`wait`], with the error as it is.
+/// Like [`wait`], but returns the unconverted error.
 fn interruptibly<T: Send>(
     py: Python<'_>,
     runtime: &Runtime,
@@ -198,8 +198,8 @@ async fn stopped(monitor: &ProgressMonitor) {
     }
 }
 
-/// Returns the error of arrays that are not kept: a `NotImplementedError` if the server keeps none
-/// at all.
+/// Returns the error for arrays that cannot be stored: a `NotImplementedError` if the server stores
+/// none at all.
 fn unkept(error: &ProxyError) -> PyErr {
     match error {
         ProxyError::Status(status)

@@ -1,4 +1,4 @@
-//! Verdicts and what is in files, as the objects of the command.
+//! Verdicts and inspections, as the command's JSON objects.
 
 use std::{
     path::{Path, PathBuf},
@@ -36,7 +36,7 @@ pub(crate) struct Asked {
     strict: bool,
 }
 
-/// Options of a check, parsed.
+/// Parsed options of a check.
 #[derive(Clone)]
 struct Question {
     consumers: Vec<Consumer>,
@@ -95,7 +95,7 @@ impl Asked {
 }
 
 impl Question {
-    /// Returns the verdicts on what is at a path or below it.
+    /// Returns the verdicts on the artifacts at a path or below it.
     fn walk(&self, path: &Path, monitor: &ProgressMonitor) -> Result<Vec<Verdict>, Cancelled> {
         let mut walk = serdes_check::walk(path, &self.options)
             .in_tree(Arc::clone(&self.tree))
@@ -107,7 +107,7 @@ impl Question {
         while let Some(verdicts) = walk.next_artifact() {
             found.extend(verdicts?.iter().cloned());
             if monitor.is_cancelled() {
-                // A caller who cancelled the work needs no answer.
+                // A caller that cancelled the work needs no answer.
                 break;
             }
         }
@@ -176,7 +176,7 @@ pub(crate) fn check_all(
     to_json(&found.map_err(wrong)?)
 }
 
-/// Several paths at a time.
+/// Checks several paths in parallel.
 fn check_paths(
     question: &Question,
     paths: &[PathBuf],

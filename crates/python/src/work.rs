@@ -1,4 +1,5 @@
-//! Long work on a thread of its own, while the calling thread handles Ctrl-C and reports progress.
+//! Runs long work on a separate thread, while the calling thread handles Ctrl-C and reports
+//! progress.
 
 use std::{
     panic::resume_unwind,
@@ -16,11 +17,11 @@ use serdes_device_state::files::{Phase, Progress, ProgressMonitor};
 /// Interval at which the caller checks for signals and calls back.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Bytes that are done, and all bytes.
+/// Number of finished bytes, and of all bytes.
 struct Counter {
     done: AtomicU64,
     total: AtomicU64,
-    /// True if the work reports the total number of bytes, since the caller does not know it.
+    /// True if the work reports the total, since the caller does not know it.
     learns_total: bool,
 }
 
@@ -55,7 +56,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Waits for the end, and no longer than `limit`.
+    /// Waits for the end, for at most `limit`; returns true if the work has ended.
     fn wait(&self, limit: Duration) -> bool {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(ended, limit, |ended| !*ended);
@@ -63,7 +64,7 @@ impl Ended {
     }
 }
 
-/// Says so when it goes, also in a panic.
+/// Guard that reports the end on drop, also after a panic.
 struct SaysEnd<'a>(&'a Ended);
 
 impl Drop for SaysEnd<'_> {
@@ -73,12 +74,12 @@ impl Drop for SaysEnd<'_> {
     }
 }
 
-/// Does `work` without the interpreter, `total` bytes of it, and answers what it answers.
-/// `progress` is called with the bytes that are done and all bytes; for a `total` of 0 with those
-/// of which the work says that it begins them.
+/// Runs `work` on `total` bytes without the interpreter's lock, and returns its result. Calls
+/// `progress` with the numbers of finished bytes and of all bytes; for a `total` of 0 with the
+/// total that the work reports.
 ///
 /// # Errors
-/// What a signal handler or `progress` raises: the work is stopped then, and has ended.
+/// An exception of a signal handler or `progress`: the work has then been cancelled and has ended.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -1,4 +1,4 @@
-//! States that are written, out of numpy arrays.
+//! Writes states from numpy arrays.
 
 use std::path::{Path, PathBuf};
 
@@ -22,13 +22,13 @@ use crate::{
 };
 
 /// A shard: the id of its device, the first index and the extent of each dimension, an array or a
-/// function that makes it.
+/// function that creates it.
 type GivenShard<'py> = (i32, Vec<i64>, Vec<i64>, Bound<'py, PyAny>);
 
-/// A tensor as Python gives it.
+/// A tensor from Python.
 #[derive(FromPyObject)]
 pub(crate) enum Given<'py> {
-    /// Name, type in IFRT's words, shape, an array or a function that makes it.
+    /// Name, IFRT type, shape, an array or a function that creates it.
     Array(String, String, Vec<i64>, Bound<'py, PyAny>),
     /// Name, type, shape, the ids of all devices, the sharding in XLA's words where there are some,
     /// the kind of memory, the shards of this process.
@@ -50,7 +50,7 @@ enum Contents {
     Shards(Vec<(DeviceId, IndexDomain, Bytes)>),
 }
 
-/// A tensor that is ready to be written.
+/// A tensor that is ready for writing.
 struct Prepared {
     name: String,
     spec: ArraySpec,
@@ -142,12 +142,12 @@ pub(crate) fn sharding_of(
     })
 }
 
-/// A version as Python names it.
+/// A version from Python.
 #[derive(FromPyObject)]
 pub(crate) enum GivenVersion {
-    /// The IFRT SerDes version; the container is what builds of that number's day read.
+    /// An IFRT SerDes version; the container has the version that builds of that number's day read.
     Number(i32),
-    /// A word that stands for both lines.
+    /// A name for versions of both lines.
     Word(String),
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn save<'py>(
 enum Target<'a> {
     File(&'a Path),
     Part(&'a Path, Part),
-    /// Nowhere else.
+    /// A `bytes` object.
     Bytes(NewBytes),
 }
 

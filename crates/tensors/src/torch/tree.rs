@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), TorchError> {
         for number in 0.. {
             let Some(first) = items.next() else { break };
-            // What is no pair is an error in Python, too.
+            // Python also reports an error for an entry that is no pair.
             let pair = match are_pairs {
                 true => self.values.items(first).and_then(Items::array),
                 false => items.next().map(|value| [first, value]),
@@ -415,7 +415,7 @@ impl<'a> Walk<'a> {
                 Made::Other(what) => self.refused(&what)?,
             },
             Value::Persistent(outside) => {
-                // Whether it is the id of anything.
+                // Checks that the id refers to a storage.
                 rebuild::storage(self.values, outside)?;
                 self.refused("a storage, which is no tensor")?
             }
