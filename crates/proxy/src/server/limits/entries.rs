@@ -70,40 +70,40 @@ const ENTRIES: &[Entry] = &[
     ("session-executions", "executions of a session in progress", |l| {
         Value::Count(&mut l.executions_per_session)
     }),
-    ("compilation-seconds", "until a client gets no program any more", |l| {
+    ("compilation-seconds", "compilation of a program", |l| {
         Value::Time(&mut l.compilation_timeout)
     }),
-    ("execution-seconds", "until a client gets no results of a program any more", |l| {
+    ("execution-seconds", "execution of a program", |l| {
         Value::Time(&mut l.execution_timeout)
     }),
-    ("shared-execution-seconds", "a program that keeps programs of others waiting", |l| {
+    ("shared-execution-seconds", "execution while programs of other clients wait", |l| {
         Value::Time(&mut l.shared_execution_timeout)
     }),
-    ("callback-seconds", "a program that waits for its client", |l| {
+    ("callback-seconds", "a program waiting for its client", |l| {
         Value::Time(&mut l.callback_timeout)
     }),
-    ("handshake-seconds", "until a client has said who it is and what it wants", |l| {
+    ("handshake-seconds", "each handshake with a client", |l| {
         Value::Time(&mut l.handshake_timeout)
     }),
     ("idle-connection-seconds", "a connection without a call", |l| {
         Value::Time(&mut l.connection_idle_timeout)
     }),
-    ("idle-session-seconds", "a session that holds nothing and asks nothing", |l| {
+    ("idle-session-seconds", "a session without objects and requests", |l| {
         Value::Time(&mut l.session_idle_timeout)
     }),
-    ("session-seconds", "a session in all", |l| Value::Time(&mut l.session_timeout)),
-    ("idle-transfer-seconds", "a transfer or message that stands still", |l| {
+    ("session-seconds", "the whole duration of a session", |l| Value::Time(&mut l.session_timeout)),
+    ("idle-transfer-seconds", "a transfer or message without progress", |l| {
         Value::Time(&mut l.idle_timeout)
     }),
-    ("host-buffer-seconds", "an array without its data, a buffer without room", |l| {
+    ("host-buffer-seconds", "waiting for the data of an array or for memory", |l| {
         Value::Time(&mut l.host_buffer_timeout)
     }),
-    ("keepalive-seconds", "between questions whether a silent client is there", |l| {
+    ("keepalive-seconds", "between keep-alive messages to a silent client", |l| {
         Value::Time(&mut l.keepalive)
     }),
-    ("drain-seconds", "for open sessions before a stop", |l| Value::Wait(&mut l.drain_timeout)),
-    ("save-seconds", "for saving the state at a stop", |l| Value::Time(&mut l.save_timeout)),
-    ("stop-seconds", "for requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
+    ("drain-seconds", "waiting for open sessions at a stop", |l| Value::Wait(&mut l.drain_timeout)),
+    ("save-seconds", "saving the state at a stop", |l| Value::Time(&mut l.save_timeout)),
+    ("stop-seconds", "finishing requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
 ];
 
 impl Limits {
