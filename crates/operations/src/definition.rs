@@ -1,13 +1,14 @@
-//! An operation as a value of its own: what lists of operations are read into.
+//! Owned definitions of operations, which lists of operations are read into.
 //!
-//! Knows what an operation is made of. It must never know how it is written.
+//! Does not depend on any serialized form.
 
 use std::borrow::Cow;
 
 use serdes_abi::ErrorKind;
 use serdes_graph_format::schema::EnumType;
 
-/// An operation, owned. [`Operation::to_definition`](super::Operation::to_definition) makes one.
+/// The definition of an operation, owned. Made by
+/// [`Operation::to_definition`](super::Operation::to_definition).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationDefinition {
     /// The name, as in `NodeDef.op`.
@@ -18,17 +19,17 @@ pub struct OperationDefinition {
     pub outputs: Vec<ArgumentDefinition>,
     /// The attributes, in TensorFlow's order.
     pub attributes: Vec<AttributeDefinition>,
-    /// It has a state, or an effect besides its outputs.
+    /// True if the operation has state, or an effect besides its outputs.
     pub is_stateful: bool,
-    /// Its two inputs may change places.
+    /// True if the two inputs may be swapped.
     pub is_commutative: bool,
-    /// It adds up its inputs, in any order.
+    /// True if the operation adds up its inputs, in any order.
     pub is_aggregate: bool,
-    /// A reference input need not be initialized.
+    /// True if a reference input need not be initialized.
     pub allows_uninitialized_input: bool,
-    /// Graphs of this GraphDef version and newer may not use it.
+    /// The first GraphDef version whose graphs may not use the operation.
     pub deprecated_since: Option<i32>,
-    /// Nothing but the name is known: any inputs, outputs and attributes are its own.
+    /// True if only the name is known: the operation then takes any inputs, outputs and attributes.
     pub is_name_alone: bool,
 }
 
@@ -39,9 +40,9 @@ pub struct ArgumentDefinition {
     pub name: String,
     /// The source of its element type.
     pub element: ArgumentType,
-    /// The attribute that says how many tensors of that type it is, if it is a list of equals.
+    /// The attribute with the number of tensors, if the argument is a list of tensors of one type.
     pub number_attribute: Option<String>,
-    /// It is a reference to a variable's memory.
+    /// True if it is a reference to a variable's memory.
     pub is_reference: bool,
 }
 
@@ -49,11 +50,11 @@ pub struct ArgumentDefinition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArgumentType {
-    /// It is always this type, by TensorFlow's number.
+    /// Always this type, by TensorFlow's number.
     Fixed(i32),
-    /// The attribute of this name says the type.
+    /// The attribute of this name holds the type.
     Attribute(String),
-    /// The attribute of this name says a list of types, one a tensor.
+    /// The attribute of this name holds a list of types, one per tensor.
     List(String),
 }
 
@@ -64,11 +65,11 @@ pub struct AttributeDefinition {
     pub name: String,
     /// The kind of its values.
     pub kind: AttributeKind,
-    /// The value that stands for one that is left out; without it the attribute is required.
+    /// The value used where the attribute is left out; without a default the attribute is required.
     pub default: Option<ValueDefinition>,
-    /// The least value of an integer, the least length of a list.
+    /// The smallest value of an integer, or the smallest length of a list.
     pub minimum: Option<i64>,
-    /// The values that are allowed (types and strings; of lists, for each element), if not all are.
+    /// The allowed values (types and strings; for lists, those of each element); `None` if all are.
     pub allowed: Option<Vec<ValueDefinition>>,
 }
 
@@ -126,12 +127,12 @@ pub enum ValueDefinition {
     List(Vec<ValueDefinition>),
 }
 
-/// A definition that is no definition.
+/// An error in the definition of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {operation:?}: {what} is {found}; expected {expected}")]
 #[non_exhaustive]
 pub struct DefinitionError {
-    /// The operation, as far as it has a name.
+    /// The name of the operation, if it has one.
     pub operation: String,
     /// The item that is wrong.
     pub what: String,
@@ -176,7 +177,7 @@ impl Element {
 }
 
 impl AttributeKind {
-    /// Returns the kind that TensorFlow calls `text`: `int`, `list(type)` and so on.
+    /// Returns TensorFlow's name of the kind: `int`, `list(type)` and so on.
     ///
     /// ```
     /// use serdes_operations::AttributeKind;
@@ -202,8 +203,8 @@ impl std::fmt::Display for AttributeKind {
     }
 }
 
-/// Returns the name of an element type in TensorFlow's enumeration: `DT_FLOAT`. Numbers without one
-/// are `DT_` and the number.
+/// Returns the name of an element type in TensorFlow's `DataType` enumeration: `DT_FLOAT`. A number
+/// without a name is written as `DT_` and the number.
 pub fn type_name(number: i32) -> Cow<'static, str> {
     let known = EnumType::data_types().and_then(|types| types.name(number));
     known.map_or_else(|| format!("DT_{number}").into(), Cow::Borrowed)
@@ -216,8 +217,8 @@ impl OperationDefinition {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Returns an operation of which nothing but the name is known: it takes any inputs and
-    /// attributes, and its outputs are of any type.
+    /// Creates an operation of which only the name is known: it takes any inputs and attributes,
+    /// and its outputs are of any type.
     #[must_use]
     pub fn of_name(name: impl Into<String>) -> Self {
         Self { is_name_alone: true, ..Self::new(name) }

@@ -1,7 +1,7 @@
-//! The JSON form of operations: that of `serdes ops RELEASE --json`, an object an operation, names
-//! of fields as in TensorFlow's `OpDef`.
+//! The JSON form of operations: that of `serdes ops RELEASE --json`, one object per operation, with
+//! the field names of TensorFlow's `OpDef`.
 //!
-//! Knows the form. It must never know what an operation is for.
+//! Does not depend on the use of the operations.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::{Map, Value as Json, json};
@@ -18,7 +18,7 @@ fn type_number(name: &str) -> Option<i32> {
         .or_else(|| name.strip_prefix("DT_")?.parse().ok())
 }
 
-/// Reads one field of an object, and knows whose it is when it is wrong.
+/// Reads the fields of one object, and names the object in errors.
 struct Fields<'j> {
     operation: &'j str,
     object: &'j Map<String, Json>,
@@ -74,7 +74,7 @@ impl<'j> Fields<'j> {
         }
     }
 
-    /// Returns the objects of an array, each with its name in front of what is wrong with it.
+    /// Returns the objects of an array. The name of each precedes the errors in it.
     fn objects(&self, key: &str) -> Result<Vec<Fields<'j>>, DefinitionError> {
         let values = self.array(key)?.iter().enumerate();
         values
@@ -90,11 +90,11 @@ impl<'j> Fields<'j> {
 }
 
 impl OperationDefinition {
-    /// Reads the JSON object of an operation, whose name is `name` if the object has none. A text
-    /// in place of the object is a name, of which nothing else is known.
+    /// Reads the JSON object of an operation, whose name is `name` if the object has none. A string
+    /// in place of the object is the name of an operation of which nothing else is known.
     ///
     /// # Errors
-    /// [`DefinitionError`] with what was found and expected.
+    /// [`DefinitionError`] with the text found and the text expected.
     pub fn from_json(name: Option<&str>, json: &Json) -> Result<Self, DefinitionError> {
         if let Some(name) = json.as_str().filter(|name| !name.is_empty()) {
             return Ok(Self::of_name(name));
@@ -138,7 +138,7 @@ impl OperationDefinition {
         })
     }
 
-    /// Returns the JSON object of the operation. Fields that say nothing are left out.
+    /// Returns the JSON object of the operation. Fields with the default value are left out.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();
@@ -314,7 +314,8 @@ fn float(json: &Json) -> Option<f32> {
         Some("-inf") => Some(f32::NEG_INFINITY),
         Some("nan") => Some(f32::NAN),
         Some(_) => None,
-        // The shortest text of a float of 32 bits, read as one: not by way of 64 bits.
+        // The shortest text of the number, parsed as a 32-bit float: going through 64 bits rounds
+        // twice.
         None => json.as_number()?.to_string().parse().ok(),
     }
 }
@@ -324,7 +325,7 @@ fn float_to_json(number: f32) -> Json {
         f32::INFINITY => json!("inf"),
         f32::NEG_INFINITY => json!("-inf"),
         _ if number.is_nan() => json!("nan"),
-        // By way of its shortest text, so that 0.1 is printed as 0.1.
+        // Goes through the shortest text, so that 0.1 is printed as 0.1.
         _ => json!(number.to_string().parse::<f64>().unwrap_or(f64::from(number))),
     }
 }

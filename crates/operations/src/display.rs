@@ -1,4 +1,4 @@
-//! Operations for people: signatures, values, and what differs between two definitions.
+//! Operations as text: signatures, values, and the differences between two definitions.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, OperationDefinition, ValueDefinition,
 };
 
-/// One thing in which two definitions of an operation differ.
+/// One difference between two definitions of an operation.
 ///
 /// ```
 /// use serdes_operations::{Difference, Registry};
@@ -77,7 +77,7 @@ const FLAGS: [Flag; 5] = [
     ("known by its name alone", |definition| definition.is_name_alone),
 ];
 
-/// `attribute grad_a: added, bool = false`
+/// Writes a difference: `attribute grad_a: added, bool = false`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = &self.what;
@@ -95,7 +95,7 @@ fn listed(arguments: &[ArgumentDefinition]) -> String {
     format!("({})", texts.join(", "))
 }
 
-/// `values: N * T`, `x: list(Tin)`, `ref: Ref(float32)`
+/// Writes an argument: `values: N * T`, `x: list(Tin)`, `ref: Ref(float32)`.
 impl fmt::Display for ArgumentDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
@@ -111,10 +111,10 @@ impl fmt::Display for ArgumentDefinition {
     }
 }
 
-/// An attribute without its name.
+/// Writes an attribute without its name.
 struct Described<'a>(&'a AttributeDefinition);
 
-/// `int >= 1 = 3`, `type in {float32, float64}`
+/// Writes a kind with its constraints and default: `int >= 1 = 3`, `type in {float32, float64}`.
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(attribute) = self;
@@ -133,14 +133,14 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// `strides: list(int)`, `transpose_a: bool = false`
+/// Writes an attribute: `strides: list(int)`, `transpose_a: bool = false`.
 impl fmt::Display for AttributeDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, Described(self))
     }
 }
 
-/// `MatMul(a: T, b: T) -> (product: T)`
+/// Writes a signature: `MatMul(a: T, b: T) -> (product: T)`.
 impl fmt::Display for OperationDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_name_alone {

@@ -1,4 +1,4 @@
-//! Makes the compact form: of the releases' registries, and of a list of one's own.
+//! Writes the compact form of the releases' registries, and of custom lists of operations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ pub struct ReleaseRecord {
     pub measured: String,
     /// Its GraphDef version.
     pub graph_def_version: i32,
-    /// The numbers of the element types that it knows, all below 64.
+    /// The numbers of the element types that the release knows, all below 64.
     pub types: BTreeSet<i32>,
     /// Its operations by name.
     pub operations: BTreeMap<String, OperationDefinition>,
@@ -26,13 +26,13 @@ pub struct ReleaseRecord {
     pub without_shape_function: BTreeSet<String>,
     /// Operations without a kernel for the CPU, for any type.
     pub without_cpu_kernel: BTreeSet<String>,
-    /// Operations that are there only once the Python package is imported.
+    /// Operations that are registered only once the Python package is imported.
     pub python_only: BTreeSet<String>,
 }
 
 /// The registries of several releases, oldest first, at most 16.
 ///
-/// This is how the built-in table is made; a program that only asks needs
+/// Used to make the built-in table; a program that only looks operations up needs
 /// [`Registry`](super::Registry).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
@@ -73,7 +73,7 @@ impl History {
         bytes
     }
 
-    /// Returns the entry of one operation; what it refers to is written.
+    /// Writes what the entry of one operation refers to, and returns the entry.
     fn operation(&self, name: &str, out: &mut Encoder) -> Vec<u8> {
         let mask = |is_in: &dyn Fn(&ReleaseRecord) -> bool| {
             let bits = self.releases.iter().enumerate().filter(|(_, release)| is_in(release));
@@ -112,7 +112,8 @@ fn put_list(out: &mut Vec<u8>, list: &[u8]) {
     out.extend(list);
 }
 
-/// The text and the data while they grow; equal strings and equal stretches of data are kept once.
+/// The text and the data under construction; equal strings and equal ranges of data are stored
+/// once.
 #[derive(Default)]
 struct Encoder {
     strings: HashMap<String, u32>,

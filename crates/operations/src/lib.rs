@@ -1,5 +1,4 @@
-//! The operations that each release of TensorFlow has: arguments, attributes, what their values may
-//! be.
+//! The operations that each release of TensorFlow has: arguments, attributes, permitted values.
 //!
 //! ```
 //! use serdes_operations::Registry;
@@ -17,17 +16,17 @@
 //! ```
 //!
 //! The built-in registries (2.12 to 2.21) were read from the releases themselves and are kept as
-//! one table: each operation has its definitions, each definition the releases that have it. A
-//! look-up is a binary search and allocates nothing; what is found is decoded where it is looked
-//! at. `tests/it/tensorflow_ops.rs` of this crate makes the table from `tests/data/tensorflow/ops`,
-//! `tests/interop/tensorflow_ops.py` compares it with an installed TensorFlow. Lists of one's own
-//! ([`Registry::with`]) take the same form.
+//! one table: an operation has one or more definitions, and a definition the set of releases that
+//! have it. A look-up is a binary search without allocation; an entry is decoded as it is accessed.
+//! `tests/it/tensorflow_ops.rs` of this crate makes the table from `tests/data/tensorflow/ops`,
+//! `tests/interop/tensorflow_ops.py` compares it with an installed TensorFlow. Custom lists
+//! ([`Registry::with`]) are kept in the same form.
 //!
-//! Knows what an operation is. It must never know a graph, nor judge one.
+//! Does not depend on graphs or on the rules for accepting them.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,16 +1,15 @@
-//! Lists of operations of one's own, in the forms in which people have them.
+//! Parser of custom lists of operations, in each of the supported forms.
 //!
-//! Knows the forms of a list. It must never know where one comes from.
+//! Does not depend on the source of a list.
 
 use serde_json::Value as Json;
 use serdes_files::ReadAt;
 
 use super::{ListError, OperationDefinition, Registry, op_list};
 
-/// Reads a list of operations: JSON objects in the form of
-/// [`OperationDefinition::to_json`], one after another or in an array; a serialized `OpList`; or
-/// names, a line each, with `#` before comments. Of an operation that is a name alone nothing else
-/// is known.
+/// Reads a list of operations: JSON objects in the form of [`OperationDefinition::to_json`], one
+/// after another or in an array; a serialized `OpList`; or names, one per line, with comments after
+/// `#`. An operation given by name alone takes any inputs and attributes.
 ///
 /// ```
 /// use serdes_operations::{Registry, read_list};
@@ -22,7 +21,7 @@ use super::{ListError, OperationDefinition, Registry, op_list};
 /// ```
 ///
 /// # Errors
-/// [`ListError`], with the entry or line that is no operation.
+/// [`ListError`], with the entry or line that is not an operation.
 pub fn read_list(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     let first = list.iter().find(|byte| !byte.is_ascii_whitespace());
     let operations = match first {
@@ -35,8 +34,8 @@ pub fn read_list(list: &[u8]) -> Result<Vec<OperationDefinition>, ListError> {
     if operations.is_empty() { Err(ListError::Empty) } else { Ok(operations) }
 }
 
-/// Returns the operations of a serialized `OpList`; `None` for text. Both may begin with an empty
-/// line.
+/// Returns the operations of a serialized `OpList`; `None` for text. Either form may begin with an
+/// empty line.
 fn serialized(list: &[u8]) -> Option<Result<Vec<OperationDefinition>, ListError>> {
     let is_of_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
     match op_list::of_bytes(list) {
@@ -47,11 +46,11 @@ fn serialized(list: &[u8]) -> Option<Result<Vec<OperationDefinition>, ListError>
     }
 }
 
-/// Reads the operations of a SavedModel (`saved_model.pb`) that are its own: those of its
-/// `stripped_op_list` that no release of TensorFlow has. What TensorFlow has, the consumer's
-/// release decides: the model lists it as its own producer had it.
+/// Reads the custom operations of a SavedModel (`saved_model.pb`): those of its `stripped_op_list`
+/// that no release of TensorFlow has. TensorFlow's own operations are left out, because the model
+/// lists them as its producer had them, and the consumer's release decides.
 ///
-/// There may be none. Reads no more of the model than what is around its lists.
+/// The list may be empty. Of the model only the bytes around its lists are read.
 ///
 /// # Errors
 /// [`ListError`], also if the model lists no operations at all.

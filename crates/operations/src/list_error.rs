@@ -1,6 +1,6 @@
-//! Why a list of operations is none.
+//! Errors of lists of operations.
 //!
-//! Knows the words. It must never know how a list is read.
+//! Does not depend on the parsers.
 
 use std::io;
 
@@ -10,32 +10,32 @@ use serdes_wire::Malformed;
 
 use crate::DefinitionError;
 
-/// A list of operations that is none.
+/// The error of a list of operations that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    /// It begins as JSON does and is none.
+    /// The list begins like JSON, but is not valid JSON.
     #[error(
         "the list of operations is no JSON: {0}; write an object an operation, or a name a line"
     )]
     Json(String),
-    /// An entry is no operation.
+    /// An entry is not an operation.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
-    /// A line is no name.
+    /// A line is not a name.
     #[error(
         "line {line} of the list of operations is {found:?}; expected the name of one operation"
     )]
     Name {
-        /// The line, from 1 on.
+        /// The line, counted from 1.
         line: usize,
         /// The found text, cut at 80 characters.
         found: String,
     },
-    /// A serialized `OpList` is none.
+    /// The bytes are not a serialized `OpList`.
     #[error("the serialized list of operations is none: {0}; write it again")]
     Serialized(#[from] Malformed),
-    /// A SavedModel is none.
+    /// The bytes are not a SavedModel.
     #[error("the SavedModel cannot be read: {0}; export the model again")]
     SavedModel(WireError),
     /// A SavedModel has no `stripped_op_list`.
@@ -46,15 +46,15 @@ pub enum ListError {
     /// The lists of a SavedModel are too long.
     #[error("the SavedModel's lists of operations have {found} bytes; expected at most {limit}")]
     Oversized {
-        /// Bytes of the lists.
+        /// Length of the lists in bytes.
         found: u64,
-        /// Most bytes that are read.
+        /// Largest length that is read, in bytes.
         limit: u64,
     },
     /// The system could not read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There is no operation in it.
+    /// The list has no operation.
     #[error(
         "the list names no operation; write an object an operation as lists of releases have it, or a name a line"
     )]

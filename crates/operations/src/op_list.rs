@@ -1,6 +1,6 @@
 //! Operations as TensorFlow serializes them: an `OpList`, alone or in a SavedModel.
 //!
-//! Knows the messages. It must never know what a list is for.
+//! Does not depend on the use of a list.
 
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ use super::{
     ListError, OperationDefinition, ValueDefinition,
 };
 
-/// The longest list in a SavedModel that is read. One of all of TensorFlow's operations has half a
-/// megabyte.
+/// Limit on the length of the lists read from a SavedModel, in bytes. A list of all of TensorFlow's
+/// operations has half a megabyte.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// Returns the operations of all lists in a SavedModel; `None` if there is no list. Of the model no
-/// more is read than what is around them.
+/// Returns the operations of all lists in a SavedModel; `None` if there is no list. Of the model
+/// only the bytes around the lists are read.
 pub(crate) fn of_saved_model(
     source: &(impl ReadAt + ?Sized),
 ) -> Result<Option<Vec<OperationDefinition>>, ListError> {
@@ -53,12 +53,12 @@ pub(crate) fn of_saved_model(
 /// Finds where the lists of operations are in a SavedModel.
 #[derive(Default)]
 struct ListFinder {
-    /// The start of the message that was entered last.
+    /// The start of the last message that was entered.
     begin: u64,
-    /// The start of the list that is open.
+    /// The start of the current list.
     list: u64,
     found: Vec<Range<u64>>,
-    /// Bytes of all of them.
+    /// Total length of the lists in bytes.
     bytes: u64,
 }
 
@@ -76,7 +76,7 @@ impl Visitor for ListFinder {
                 Step::Into
             }
             (SAVED_MODEL | META_GRAPH_DEF | META_GRAPH_DEF_META_INFO_DEF, _) => Step::Over,
-            // Inside of a list: what it consists of is checked here once and for all.
+            // Enters the list, so that the scanner checks its fields.
             _ => Step::Into,
         }
     }
@@ -84,7 +84,7 @@ impl Visitor for ListFinder {
     fn leave(&mut self, message: MessageId, field: &'static Field, at: u64) {
         let left = (message, field.number);
         let list = meta_graph_def_meta_info_def::STRIPPED_OP_LIST;
-        // What is empty is not kept: a model may have any number of them.
+        // Empty lists are not kept: a model may have any number of them.
         if left == (META_GRAPH_DEF_META_INFO_DEF, list) && at > self.list {
             self.bytes = self.bytes.saturating_add(at - self.list);
             if self.bytes <= LONGEST_LIST {
@@ -103,7 +103,7 @@ pub(crate) fn of_bytes(list: &[u8]) -> Result<Vec<OperationDefinition>, ListErro
             (op_list::OP, FieldValue::Bytes(bytes)) => {
                 operations.push(operation(reader.nested(bytes)?)?);
             }
-            // The message has no other: it is a message of another kind.
+            // The message has no other field, so this is another kind of message.
             _ => return Err(Malformed { reason: NO_LIST, at: 0 }.into()),
         }
     }
@@ -146,7 +146,7 @@ fn operation(mut reader: WireReader<'_>) -> Result<OperationDefinition, ListErro
     Ok(operation)
 }
 
-/// Names are text; what is none could be the name of nothing in a graph.
+/// Returns bytes as text. A name that is not UTF-8 cannot match any name in a graph.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -235,7 +235,8 @@ fn attribute(
     Ok(AttributeDefinition { name, kind, default, minimum, allowed })
 }
 
-/// Returns the value of an `AttrValue`; `None` if it has none. Of several the last one counts.
+/// Returns the value of an `AttrValue`; `None` if it is empty. If several are set, the last one
+/// counts.
 fn value(mut reader: WireReader<'_>) -> Result<Option<ValueDefinition>, Malformed> {
     let mut value = None;
     while let Some(field) = reader.next_field()? {
@@ -263,7 +264,7 @@ fn value(mut reader: WireReader<'_>) -> Result<Option<ValueDefinition>, Malforme
     Ok(value)
 }
 
-/// Returns the values of a list, which has those of one kind.
+/// Returns the values of a list, all of one kind.
 fn list(mut reader: WireReader<'_>) -> Result<Vec<ValueDefinition>, Malformed> {
     let mut values = Vec::new();
     while let Some(field) = reader.next_field()? {
@@ -346,7 +347,7 @@ mod tests {
         fs::read(data.join(name).join("saved_model.pb")).unwrap()
     }
 
-    /// Returns a SavedModel with these lists of operations, each in a meta graph beside a graph.
+    /// Returns a SavedModel with these lists of operations, each in a meta graph with a graph.
     fn listing(lists: &[Vec<u8>]) -> Vec<u8> {
         let meta_graph = |list: &Vec<u8>| {
             field(2, &[field(1, &field(2, list)), field(2, b"\x22\x02\x08\x01")].concat())

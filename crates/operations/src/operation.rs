@@ -1,5 +1,5 @@
-//! An operation where it lies in the table: nothing is allocated before somebody asks for a value
-//! of its own.
+//! An operation read in place from the table: nothing is allocated until an owned value is
+//! requested.
 
 use super::{
     ArgumentDefinition, ArgumentType, AttributeDefinition, AttributeKind, OperationDefinition,
@@ -18,13 +18,13 @@ pub struct Operation<'r> {
     position: usize,
     definition_at: u64,
     name: &'r str,
-    /// Releases that have it in any form, lack its shape function, lack a kernel, have it by Python
-    /// alone.
+    /// Masks of the releases that have it in any form, lack its shape function, lack a kernel for
+    /// the CPU, and register it from Python only.
     releases: u64,
     without_shape_function: u64,
     without_cpu_kernel: u64,
     python_only: u64,
-    /// The release that is asked about.
+    /// The release whose view of the operation this is.
     release: usize,
     flags: u64,
     deprecated_since: Option<i32>,
@@ -96,19 +96,19 @@ impl<'r> Operation<'r> {
         self.attributes().find(|attribute| attribute.name == name)
     }
 
-    /// Returns true if it has a state, or an effect besides its outputs.
+    /// Returns true if the operation has state, or an effect besides its outputs.
     #[must_use]
     pub const fn is_stateful(&self) -> bool {
         self.flags & STATEFUL != 0
     }
 
-    /// Returns true if its two inputs may change places.
+    /// Returns true if the two inputs may be swapped.
     #[must_use]
     pub const fn is_commutative(&self) -> bool {
         self.flags & COMMUTATIVE != 0
     }
 
-    /// Returns true if it adds up its inputs, in any order.
+    /// Returns true if the operation adds up its inputs, in any order.
     #[must_use]
     pub const fn is_aggregate(&self) -> bool {
         self.flags & AGGREGATE != 0
@@ -120,21 +120,21 @@ impl<'r> Operation<'r> {
         self.flags & UNINITIALIZED != 0
     }
 
-    /// Returns true if nothing but the name is known: any inputs and attributes are its own, and
-    /// its outputs are of any number and type.
+    /// Returns true if only the name is known: the operation then takes any inputs and attributes,
+    /// and its outputs are of any number and type.
     #[must_use]
     pub const fn is_name_alone(&self) -> bool {
         self.flags & NAME_ALONE != 0
     }
 
-    /// Graphs of this GraphDef version and newer may not use it.
+    /// Returns the first GraphDef version whose graphs may not use the operation.
     #[must_use]
     pub const fn deprecated_since(&self) -> Option<i32> {
         self.deprecated_since
     }
 
-    /// Returns true if the release has a shape function for it; without one the C import refuses
-    /// each node of it.
+    /// Returns true if the release has a shape function for the operation; without one the C import
+    /// refuses every node that uses it.
     #[must_use]
     pub const fn has_shape_function(&self) -> bool {
         self.without_shape_function >> self.release & 1 == 0
@@ -146,15 +146,16 @@ impl<'r> Operation<'r> {
         self.without_cpu_kernel >> self.release & 1 == 0
     }
 
-    /// Returns true if it is registered only once TensorFlow's Python package is imported.
+    /// Returns true if the operation is registered only once TensorFlow's Python package is
+    /// imported.
     #[must_use]
     pub const fn is_python_only(&self) -> bool {
         self.python_only >> self.release & 1 == 1
     }
 
     /// Returns the identity of this definition: operations with the same identity have the same
-    /// arguments, attributes and deprecation. Whether a release has a shape function or a kernel is
-    /// not part of it.
+    /// arguments, attributes and deprecation. Shape functions and kernels are not part of the
+    /// identity.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -172,8 +173,8 @@ impl<'r> Operation<'r> {
     }
 
     /// Returns the oldest and the newest release of the table that have an attribute of this name,
-    /// `MAJOR.MINOR`, whatever release this operation is of; `None` if none has, or in a list of
-    /// one's own.
+    /// `MAJOR.MINOR`, independent of the release of this operation; `None` if no release has, and
+    /// for custom operations.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -193,8 +194,8 @@ impl<'r> Operation<'r> {
         Some((name(releases.trailing_zeros() as usize)?, name(last)?))
     }
 
-    /// Returns the attributes that this definition or one of another release has, each as the
-    /// newest release has it that does.
+    /// Returns the attributes of all releases' definitions of the operation, each as the newest
+    /// release that has the attribute defines it.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -218,7 +219,7 @@ impl<'r> Operation<'r> {
         found
     }
 
-    /// Returns every definition that the table has of the operation.
+    /// Returns all definitions of the operation in the table.
     fn definitions(&self) -> impl Iterator<Item = OtherDefinition<'r>> + use<'r> {
         let table = self.table;
         let (_, at) = table.operation(self.position);
@@ -229,15 +230,15 @@ impl<'r> Operation<'r> {
         definitions(entry).map(move |definition| OtherDefinition::read(table, definition))
     }
 
-    /// Returns the oldest release of the table that has it, `MAJOR.MINOR`; `None` in a list of
-    /// one's own.
+    /// Returns the oldest release of the table that has the operation, `MAJOR.MINOR`; `None` for
+    /// custom operations.
     #[must_use]
     pub fn first_release(&self) -> Option<&'r str> {
         self.release_name(self.releases.trailing_zeros() as usize)
     }
 
-    /// Returns the newest release of the table that has it, `MAJOR.MINOR`; `None` in a list of
-    /// one's own.
+    /// Returns the newest release of the table that has the operation, `MAJOR.MINOR`; `None` for
+    /// custom operations.
     #[must_use]
     pub fn last_release(&self) -> Option<&'r str> {
         self.release_name(63_usize.checked_sub(self.releases.leading_zeros() as usize)?)
@@ -247,7 +248,7 @@ impl<'r> Operation<'r> {
         Some(self.table.release(index)).filter(|name| !name.is_empty())
     }
 
-    /// Returns the same, owned.
+    /// Returns an owned copy of the definition.
     #[must_use]
     pub fn to_definition(&self) -> OperationDefinition {
         let mut definition = OperationDefinition::new(self.name);
@@ -264,30 +265,29 @@ impl<'r> Operation<'r> {
     }
 }
 
-/// The masks of releases in front of the definitions of an operation.
+/// Number of release masks in front of the definitions of an operation.
 const MASKS: usize = 3;
 
-/// Tells the definitions of operations apart:
-/// [`Operation::definition_id`].
+/// Identifies a definition of an operation: see [`Operation::definition_id`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DefinitionId {
     table: usize,
     at: u64,
 }
 
-/// A definition of an operation: which releases have it, and where it lies.
+/// A definition of an operation: the releases that have it, and its place in the table.
 struct Definition {
     mask: u64,
     at: u64,
 }
 
-/// Returns the definitions of an operation, whose entry is read up to them.
+/// Returns the definitions of an operation from an entry that is read up to them.
 fn definitions(entry: Cursor<'_>) -> impl Iterator<Item = Definition> + use<'_> {
     let mut entry = entry;
     (0..entry.number()).map(move |_| Definition { mask: entry.number(), at: entry.number() })
 }
 
-/// The parts of a definition of another release that are compared.
+/// The parts of another release's definition that are compared.
 struct OtherDefinition<'r> {
     table: &'r Table,
     releases: u64,
@@ -341,11 +341,11 @@ pub struct Argument<'r> {
 /// The source of an argument's element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentSource<'r> {
-    /// It is always this type, by TensorFlow's number.
+    /// Always this type, by TensorFlow's number.
     Fixed(i32),
-    /// The attribute of this name says the type.
+    /// The attribute of this name holds the type.
     Attribute(&'r str),
-    /// The attribute of this name says a list of types, one a tensor.
+    /// The attribute of this name holds a list of types, one per tensor.
     List(&'r str),
 }
 
@@ -375,7 +375,8 @@ impl<'r> Argument<'r> {
         self.source
     }
 
-    /// Returns the attribute that says how many tensors it is, if it is a list of equals.
+    /// Returns the attribute with the number of tensors, if the argument is a list of tensors of
+    /// one type.
     #[must_use]
     pub const fn number_attribute(&self) -> Option<&'r str> {
         self.number_attribute
@@ -436,25 +437,25 @@ impl<'r> Attribute<'r> {
         self.kind
     }
 
-    /// Returns the least value of an integer, the least length of a list.
+    /// Returns the smallest value of an integer, or the smallest length of a list.
     #[must_use]
     pub const fn minimum(&self) -> Option<i64> {
         self.minimum
     }
 
-    /// Returns the value that stands for one that is left out; `None` if the attribute is required.
+    /// Returns the value used where the attribute is left out; `None` if the attribute is required.
     #[must_use]
     pub fn default(&self) -> Option<Value<'r>> {
         self.default_at.map(|at| Value::read(self.table, &mut self.table.data(at)))
     }
 
-    /// Returns true if a default stands for a value that is left out.
+    /// Returns true if the attribute has a default.
     #[must_use]
     pub const fn has_default(&self) -> bool {
         self.default_at.is_some()
     }
 
-    /// Returns the values that are allowed (of lists, for each element); `None` if all are.
+    /// Returns the allowed values (for lists, those of each element); `None` if all are allowed.
     #[must_use]
     pub fn allowed(&self) -> Option<Values<'r>> {
         match Value::read(self.table, &mut self.table.data(self.allowed_at?)) {

@@ -1,4 +1,4 @@
-//! The operations that a consumer has: those of a release, and those of lists of one's own.
+//! The operations that a consumer has: those of a release, and custom ones.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -10,7 +10,7 @@ use super::{
     table::{TENSORFLOW, Table},
 };
 
-/// Operations of one's own: those of a custom library, or the signatures of functions.
+/// A list of custom operations: those of a custom library, or the signatures of functions.
 ///
 /// ```
 /// use serdes_operations::{OperationDefinition, OperationList};
@@ -23,12 +23,12 @@ use super::{
 pub struct OperationList(Arc<Table>);
 
 impl OperationList {
-    /// Creates a list of these. Of several with one name the last one counts.
+    /// Creates a list of these operations. Of several with one name the last one counts.
     #[must_use]
     pub fn new(operations: impl IntoIterator<Item = OperationDefinition>) -> Self {
         let operations = operations.into_iter().map(|one| (one.name.clone(), one)).collect();
         let record = ReleaseRecord { operations, ..ReleaseRecord::default() };
-        // A release without a name: a list of your own belongs to no release.
+        // The release has no name, because a custom list belongs to no release.
         let bytes = History { releases: vec![record] }.to_bytes();
         Self(Arc::new(Table::new(Cow::Owned(bytes))))
     }
@@ -44,11 +44,11 @@ impl OperationList {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     release: usize,
-    /// Lists of one's own, the last one first asked.
+    /// Custom lists; later ones are searched first.
     lists: Vec<OperationList>,
 }
 
-/// A release whose operations are not known.
+/// The error for a release whose operations are not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the operations of TensorFlow {found:?} are not known; known are those of {}; name one of these, or give a list of operations",
@@ -69,11 +69,12 @@ impl UnknownRelease {
 }
 
 impl Registry {
-    /// Returns the operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: patches of a
-    /// release have the same ones.
+    /// Returns the operations of a release, `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`: all patches of a
+    /// release have the same operations.
     ///
     /// # Errors
-    /// [`UnknownRelease`] for a release before 2.12, after 2.21, or none at all.
+    /// [`UnknownRelease`] for a release before 2.12 or after 2.21, and for text that is not a
+    /// release.
     pub fn tensorflow(release: &str) -> Result<Self, UnknownRelease> {
         let is_patch =
             |rest: &str| rest.strip_prefix('.').is_some_and(|patch| patch.parse::<u16>().is_ok());
@@ -90,7 +91,7 @@ impl Registry {
         (0..table.releases()).map(|index| table.release(index))
     }
 
-    /// Returns the same with these operations besides. One that was there already is replaced.
+    /// Adds operations. They replace those of the same name.
     ///
     /// ```
     /// use serdes_operations::{OperationDefinition, Registry};
@@ -146,8 +147,8 @@ impl Registry {
             == 1
     }
 
-    /// Returns the element types that the release has, as bits: all that
-    /// [`has_type`](Self::has_type) says.
+    /// Returns the element types of the release as a bit mask, in which bit `n` is
+    /// [`has_type(n)`](Self::has_type).
     pub fn types(&self) -> u64 {
         TENSORFLOW.types(self.release)
     }
@@ -158,8 +159,7 @@ impl Registry {
         self.own_operation(name).or_else(|| self.built_in_operation(TENSORFLOW.find(name)?))
     }
 
-    /// Returns the operation of this name in each registry, for which the built-in table is
-    /// searched once.
+    /// Returns the operation of this name in each registry, with one search in the built-in table.
     pub fn operation_in_each<'r>(
         registries: &'r [Self],
         name: &str,
@@ -171,7 +171,7 @@ impl Registry {
         })
     }
 
-    /// Returns the operation of this name in the lists of one's own.
+    /// Returns the operation of this name in the custom lists.
     fn own_operation(&self, name: &str) -> Option<Operation<'_>> {
         self.lists.iter().find_map(|list| list.operation(name))
     }
@@ -181,9 +181,9 @@ impl Registry {
         Operation::read(&TENSORFLOW, position, self.release)
     }
 
-    /// Returns the operation that this one is a later version of, by TensorFlow's way of naming
-    /// them: `TopK` of `TopKV2`, `DebugIdentityV2` of `DebugIdentityV3`; the latest of those that
-    /// are there.
+    /// Returns the operation that this one is a later version of, by TensorFlow's naming
+    /// convention: `TopK` for `TopKV2`, `DebugIdentityV2` for `DebugIdentityV3`; the latest one
+    /// that exists.
     ///
     /// ```
     /// use serdes_operations::Registry;
@@ -202,8 +202,8 @@ impl Registry {
         earlier.chain([stem.to_owned()]).find_map(|name| self.operation(&name))
     }
 
-    /// Returns the operation of this name in the newest release that has it, whatever release this
-    /// registry is of: for saying where an unknown operation comes from.
+    /// Returns the operation of this name in the newest release that has it, independent of the
+    /// release of this registry. Used to say where an unknown operation comes from.
     #[must_use]
     pub fn operation_of_any_release(name: &str) -> Option<Operation<'static>> {
         let table: &'static Table = &TENSORFLOW;
@@ -211,7 +211,7 @@ impl Registry {
         (0..table.releases()).rev().find_map(|release| Operation::read(table, position, release))
     }
 
-    /// Returns every operation, by name; those of lists of one's own stand first.
+    /// Returns every operation, by name; custom ones come first.
     pub fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let own = self.lists.iter().enumerate().flat_map(move |(index, OperationList(list))| {
             let is_new = move |operation: &Operation<'_>| {

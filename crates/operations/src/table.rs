@@ -1,4 +1,4 @@
-//! The compact form of a history of operations: one block of bytes, read where it lies.
+//! The compact form of a history of operations: one block of bytes, read in place.
 //!
 //! ```text
 //! "OPS1"  releases:u32  strings:u32  operations:u32  text:u32 (bytes)
@@ -9,16 +9,16 @@
 //! data       operations and values
 //! ```
 //!
-//! Numbers of the head are little endian; numbers of the data are varints, signed ones zigzag. An
+//! Numbers in the head are little-endian; numbers in the data are varints, signed ones zigzag. An
 //! operation is three masks of releases (without a shape function, without a kernel for the CPU,
-//! only where Python registers it), the number of its definitions, and for each the mask of the
-//! releases that have it and where it lies. A definition is flags, the deprecation's version where
-//! a flag says so, then inputs, outputs and attributes, each list behind its length in bytes.
-//! Defaults and allowed values lie apart, so that attributes are stepped over without being read;
-//! equal ones are kept once.
+//! only where Python registers it), the number of its definitions, and for each definition the mask
+//! of the releases that have it and its offset. A definition is flags, the deprecation's version
+//! where a flag says so, then inputs, outputs and attributes, each list after its length in bytes.
+//! Defaults and allowed values are stored separately, so that attributes can be skipped without
+//! being decoded; equal ones are stored once.
 //!
-//! Only [`encode`](super::encode) writes such bytes, so what does not fit reads as zeros here: a
-//! test reads all of the built-in table.
+//! Only [`encode`](super::encode) writes such bytes, so a value that does not fit is read as zero
+//! here: a test reads all of the built-in table.
 
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
@@ -43,7 +43,7 @@ pub(crate) static TENSORFLOW: LazyLock<Table> =
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     bytes: Cow<'static, [u8]>,
-    /// The section of that name, found to be UTF-8 once for all strings in it.
+    /// The section of strings, checked once to be UTF-8.
     text: Cow<'static, str>,
     releases: usize,
     operations: usize,
@@ -76,7 +76,7 @@ impl Table {
         self.operations
     }
 
-    /// Returns a number of a release: which one stands where is said below.
+    /// Returns a number of a release; the methods below name the places.
     fn of_release(&self, release: usize, place: usize) -> u32 {
         number_at(&self.bytes, HEAD + release * RELEASE + place * 4)
     }
@@ -86,7 +86,7 @@ impl Table {
         self.string(self.of_release(release, 0))
     }
 
-    /// Returns the exact release that was read.
+    /// Returns the exact release whose operations were read.
     pub(crate) fn measured_release(&self, release: usize) -> &str {
         self.string(self.of_release(release, 1))
     }
@@ -110,7 +110,7 @@ impl Table {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Returns the name of an operation and where it lies in the data.
+    /// Returns the name of an operation and its offset in the data.
     pub(crate) fn operation(&self, index: usize) -> (&str, u32) {
         let at = self.operations_at + index * 8;
         (self.string(number_at(&self.bytes, at)), number_at(&self.bytes, at + 4))
@@ -131,7 +131,7 @@ impl Table {
         None
     }
 
-    /// Reads the data from `at` on.
+    /// Returns a cursor over the data from offset `at`.
     pub(crate) fn data(&self, at: u64) -> Cursor<'_> {
         let start = self.data_at.saturating_add(usize::try_from(at).unwrap_or(usize::MAX));
         Cursor(self.bytes.get(start..).unwrap_or_default())
@@ -147,7 +147,7 @@ fn number_at(bytes: &[u8], at: usize) -> u32 {
     four.map_or(0, |four| u32::from_le_bytes(*four))
 }
 
-/// Steps through the data.
+/// Reads the data from the front.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'t>(&'t [u8]);
 
@@ -163,7 +163,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(crate) fn number(&mut self) -> u64 {
-        // Data that ends inside of a number ends before it.
+        // Data that ends inside a number ends before it.
         varint::wrapping(&mut self.0, varint::LONGEST).unwrap_or_else(|| {
             self.0 = &[];
             0
@@ -188,7 +188,7 @@ impl<'t> Cursor<'t> {
         taken
     }
 
-    /// Returns a list that stands behind its length in bytes.
+    /// Returns a list, which follows its length in bytes.
     pub(crate) fn list(&mut self) -> Self {
         let length = self.number();
         Self(self.bytes(length))

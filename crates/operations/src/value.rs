@@ -1,6 +1,6 @@
-//! Values of attributes where they lie in the table.
+//! Values of attributes, read in place from the table.
 //!
-//! Knows how a value is written. It must never know whose it is.
+//! Does not depend on the attribute that has the value.
 
 use super::{
     ValueDefinition,
@@ -26,7 +26,7 @@ pub enum Value<'r> {
     Tensor(&'r [u8]),
     /// The name of a function.
     Function(&'r str),
-    /// Several of one kind.
+    /// Several values of one kind.
     List(Values<'r>),
 }
 
@@ -51,7 +51,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// Returns the same, owned.
+    /// Returns an owned copy of the value.
     #[must_use]
     pub fn to_definition(self) -> ValueDefinition {
         match self {
@@ -68,7 +68,7 @@ impl<'r> Value<'r> {
     }
 }
 
-/// The dimensions of a shape; -1 for one that is not known.
+/// The dimensions of a shape; -1 for one that is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'r>(Cursor<'r>);
 
