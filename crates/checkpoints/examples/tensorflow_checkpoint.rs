@@ -32,7 +32,7 @@ enum Contents {
     Strings(Vec<Vec<u8>>),
 }
 
-/// Either format, whichever the path stands for.
+/// A checkpoint in either format, detected from the path.
 enum Checkpoint {
     V2(Box<Bundle>),
     V1(CheckpointV1),
@@ -47,7 +47,7 @@ impl Checkpoint {
         }
     }
 
-    /// Name, type and shape of every tensor.
+    /// Lists the name, type and shape of every tensor.
     fn list(&self) -> Vec<(String, Option<DataType>, Vec<i64>)> {
         match self {
             Self::V2(bundle) => {
@@ -151,7 +151,8 @@ fn text<E: std::fmt::Display>(found: &[E]) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
-/// The least time of three runs, in seconds, each after `before`, which does not count.
+/// Returns the shortest of three run times, in seconds. `before` runs ahead of each and is not
+/// timed.
 fn best(
     mut before: impl FnMut() -> Result<()>,
     mut run: impl FnMut() -> Result<()>,
@@ -166,7 +167,7 @@ fn best(
     Ok(best)
 }
 
-/// Removes a checkpoint of one data file, if it is there.
+/// Removes a checkpoint with one data file, if it exists.
 fn remove(prefix: &Path) -> Result<()> {
     for suffix in ["index", "data-00000-of-00001"] {
         let path = PathBuf::from(format!("{}.{suffix}", prefix.display()));
@@ -205,8 +206,8 @@ fn time(what: &str, prefix: &Path) -> Result<f64> {
                 ));
             }
             let copy = PathBuf::from(format!("{}-copy", prefix.display()));
-            // A prefix of its own, as TensorFlow has it here too: over an old checkpoint, the file
-            // system's work on that would count.
+            // Writes to a fresh prefix, as the TensorFlow run does: replacing an old checkpoint
+            // would add the file system's work on it to the time.
             let fresh = || remove(&copy);
             best(fresh, || {
                 let mut writer = BundleWriter::create(&copy, BundleOptions::default())?;

@@ -1,5 +1,5 @@
 //! TensorFlow's file `checkpoint`, a CheckpointState in text form: the prefixes of the checkpoints
-//! of a folder, and the newest of them.
+//! in a folder, and which one is the newest.
 //!
 //! ```no_run
 //! use serdes_checkpoints::checkpoint_state::CheckpointState;
@@ -9,8 +9,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Knows what `tf.train.latest_checkpoint` of TensorFlow 2.21 makes of the file. It must never read
-//! a checkpoint, nor judge one.
+//! Interprets the file as `tf.train.latest_checkpoint` of TensorFlow 2.21 does. Does not depend on
+//! the checkpoints or on verdicts.
 
 mod search;
 
@@ -36,41 +36,42 @@ use super::{
 /// The name that TensorFlow gives the file, unless a program asks for another one.
 pub const FILE_NAME: &str = "checkpoint";
 
-/// Bytes of the longest file that is read: some 100,000 checkpoints.
+/// Limit on the length of a file, in bytes: enough for some 100,000 checkpoints.
 const LONGEST: u64 = 16 << 20;
 
 /// The contents of a CheckpointState file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointState {
-    /// The prefix of the newest checkpoint, as it is written: relative to the folder of the file, or
-    /// absolute. Never empty.
+    /// The prefix of the newest checkpoint, as the file has it: relative to the folder of the file,
+    /// or absolute. Never empty.
     pub newest: String,
-    /// The prefixes of all checkpoints that are kept, the oldest first.
+    /// The prefixes of all checkpoints that are kept, oldest first.
     pub all: Vec<String>,
-    /// When each of those was saved, in seconds since 1970 (UTC); older releases write none.
+    /// The time at which each checkpoint in `all` was saved, in seconds since 1970 (UTC); empty if
+    /// written by an older release.
     pub timestamps: Vec<f64>,
-    /// When the last one was saved that is kept whatever comes after it.
+    /// The time at which the last checkpoint was saved that is preserved indefinitely.
     pub last_preserved: Option<f64>,
 }
 
-/// Error of a file `checkpoint` from which TensorFlow learns no newest checkpoint.
+/// The error of a `checkpoint` file in which TensorFlow finds no newest checkpoint.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointStateError {
-    /// It is not the text form of the message.
+    /// The file is not the text form of the message.
     #[error("this is not the text form of a CheckpointState, and TensorFlow ignores it: {0}")]
     Text(#[from] TextError),
-    /// It does not say which checkpoint is the newest.
+    /// The file does not name the newest checkpoint.
     #[error("the file has no model_checkpoint_path, and TensorFlow raises ValueError")]
     NoNewest,
-    /// It is longer than any real one.
+    /// The file is longer than any real one.
     #[error("the file has {size} bytes, and at most {LONGEST} are read")]
     TooLong {
-        /// Its length.
+        /// Length of the file in bytes.
         size: u64,
     },
-    /// The system could not read it.
+    /// The system could not read the file.
     #[error("cannot read the file: {0}")]
     Io(#[from] io::Error),
 }
@@ -97,8 +98,8 @@ impl From<ScanError> for CheckpointStateError {
 }
 
 impl CheckpointState {
-    /// Reads the file as `tf.train.get_checkpoint_state` does: of a field that is given several
-    /// times the last value stands.
+    /// Reads the file as `tf.train.get_checkpoint_state` does: if a field is given several times,
+    /// the last value counts.
     ///
     /// # Errors
     /// [`CheckpointStateError`] if TensorFlow finds no newest checkpoint in it, or it cannot be read.
@@ -117,7 +118,7 @@ impl CheckpointState {
     }
 }
 
-/// The fields of the message that were found until now.
+/// The fields of the message found so far.
 #[derive(Default)]
 struct Collected(CheckpointState);
 
@@ -151,8 +152,8 @@ impl Visitor for Collected {
     }
 }
 
-/// Returns the prefixes of the V2 checkpoints in a folder, of which index and data are there, in
-/// the order of their names; none of a folder that cannot be listed.
+/// Returns the prefixes of the V2 checkpoints in a folder that have an index and data, sorted by
+/// name; empty if the folder cannot be listed.
 #[must_use]
 pub fn prefixes_in(tree: &dyn Tree, folder: &Path) -> Vec<PathBuf> {
     let entries = tree.list(folder).unwrap_or_default();

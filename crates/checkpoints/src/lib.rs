@@ -3,14 +3,14 @@
 //!
 //! - [`tensor_bundle`] has checkpoints of the format V2, [`checkpoint_v1`] those of the format V1.
 //! - [`checkpoint_state`] reads the file `checkpoint`, which names the checkpoints of a folder.
-//! - [`table`] is the sorted table of keys that both formats consist of, [`slice`](mod@slice) a part
-//!   of a tensor.
+//! - [`table`] is the sorted table of keys that both formats are made of; [`slice`](mod@slice) has
+//!   parts of tensors.
 //!
-//! This crate must never know a device, nor what a verdict means for a person or a command.
+//! This crate does not depend on devices or on verdicts.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(
@@ -41,13 +41,14 @@ fn kind_of_rejection(rejection: &Rejection) -> ErrorKind {
     match rejection.rule {
         VersionRule::ConsumerBelowMinProducer => ErrorKind::InvalidInput,
         VersionRule::ProducerTooOld => ErrorKind::TooOld,
-        // The writer asks of its readers to be newer builds.
+        // The writer requires its readers to be newer builds.
         VersionRule::MinConsumer | VersionRule::BadConsumer => ErrorKind::TooNew,
     }
 }
 
 /// The release of the [`default_consumer`](tensor_bundle::default_consumer)s: the newest one of
-/// `versions.toml`, with which a test of `serdes-tensors` compares it and their numbers.
+/// `versions.toml`. A test of `serdes-tensors` compares it, and the consumers' numbers, with that
+/// file.
 const NEWEST_RELEASE: &str = "TensorFlow 2.21.0";
 
 /// The README, whose example is compiled and run.

@@ -1,22 +1,22 @@
-//! Patterns of names, by which the files of a V1 checkpoint are named.
+//! Patterns of file names, which can name the files of a V1 checkpoint.
 
 use std::path::{Path, PathBuf};
 
 use serdes_files::Tree;
 
-/// Returns true if a path is a pattern of names, by which the shards of a V1 checkpoint are named.
-/// A bracket without its closing one makes no pattern.
+/// Returns true if a path is a pattern of file names, as used for the shards of a V1 checkpoint. A
+/// bracket that is not closed does not make a pattern.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.as_os_str().to_string_lossy();
     text.contains(['*', '?', '[']) && glob::Pattern::new(&text).is_ok()
 }
 
-/// Returns the paths that a pattern matches, in the order of their names.
+/// Returns the paths that a pattern matches, sorted by name.
 pub fn matching(tree: &dyn Tree, pattern: &Path) -> Option<Vec<PathBuf>> {
     if tree.is_of_system(pattern) {
         return Some(glob::glob(pattern.to_str()?).ok()?.flatten().collect());
     }
-    // Names of prefixes of a store are no patterns: there may be very many below them.
+    // Prefixes in a store are not matched: there may be very many keys below them.
     let name = glob::Pattern::new(pattern.file_name()?.to_str()?).ok()?;
     let mut found = tree.list(pattern.parent()?).unwrap_or_default();
     found.retain(|path| {

@@ -1,7 +1,7 @@
-//! Slices of tensors, as partitioned variables are stored: the box, its text, and the key under
-//! which a piece lies in a table.
+//! Slices of tensors, as partitioned variables are stored: the box, its text form, and the key of a
+//! piece in a table.
 //!
-//! Both checkpoint formats use the same keys. Knows nothing of tables or bundles.
+//! Both checkpoint formats use the same keys. Does not depend on tables or bundles.
 
 use std::fmt;
 
@@ -24,13 +24,13 @@ pub enum Extent {
     },
 }
 
-/// A box within a tensor: an extent a dimension.
+/// A box within a tensor: one extent per dimension.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct TensorSlice {
     extents: Vec<Extent>,
 }
 
-/// Why a slice makes no sense.
+/// The error of a slice that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceError {
@@ -68,7 +68,7 @@ pub enum SliceError {
         /// Elements of the tensor in this dimension.
         size: i64,
     },
-    /// The text is no slice specification.
+    /// The text is not a slice specification.
     #[error(
         "{text:?} is no slice specification: expected the sizes of the whole tensor, then an extent a dimension, as in \"6 4 0,2:-\""
     )]
@@ -101,7 +101,7 @@ impl SliceError {
 }
 
 impl TensorSlice {
-    /// Returns the whole of a tensor of `rank` dimensions.
+    /// Returns the slice that is the whole of a tensor with `rank` dimensions.
     #[must_use]
     pub fn full(rank: usize) -> Self {
         Self { extents: vec![Extent::Full; rank] }
@@ -122,7 +122,7 @@ impl TensorSlice {
         Ok(Self { extents })
     }
 
-    /// Returns the extents, one a dimension.
+    /// Returns the extents, one per dimension.
     #[must_use]
     pub fn extents(&self) -> &[Extent] {
         &self.extents
@@ -134,7 +134,7 @@ impl TensorSlice {
         self.extents.iter().all(|extent| *extent == Extent::Full)
     }
 
-    /// Returns the box within a tensor of `shape`: start and length a dimension.
+    /// Returns the box within a tensor of `shape`: start and length per dimension.
     ///
     /// # Errors
     /// [`SliceError::Rank`], [`SliceError::Outside`].
@@ -159,7 +159,7 @@ impl TensorSlice {
     }
 
     /// Reads a specification as RestoreV2 takes it: the sizes of the whole tensor, a space between
-    /// them, then an extent a dimension with colons between them: `start,length`, or `-` for a
+    /// them, then one extent per dimension with colons between them: `start,length`, or `-` for a
     /// whole dimension.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl TensorSlice {
 }
 
 impl fmt::Display for TensorSlice {
-    /// As in a specification: `0,2:-`.
+    /// Formats the slice as in a specification: `0,2:-`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, extent) in self.extents.iter().enumerate() {
             if i > 0 {
@@ -222,10 +222,10 @@ impl fmt::Display for TensorSlice {
     }
 }
 
-/// The runs of a box within a tensor that are contiguous in the whole tensor, in order.
+/// Iterator over the runs of a box that are contiguous in the whole tensor, in order.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// Elements between neighbours, for each dimension that is counted through.
+    /// Elements between neighbours, for each dimension that is iterated over.
     strides: Vec<u64>,
     bounds: Vec<(i64, i64)>,
     index: Vec<i64>,
@@ -236,8 +236,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Returns the first dimension of a run: from there on, but for this one itself, the box covers
-    /// the tensor whole.
+    /// Returns the first dimension of a run: the box covers all dimensions after it completely.
     pub(crate) fn first_joined(shape: &[i64], bounds: &[(i64, i64)]) -> usize {
         let whole = shape
             .iter()
@@ -248,8 +247,8 @@ impl Runs {
         shape.len().saturating_sub(whole).saturating_sub(1)
     }
 
-    /// The runs of a box in a tensor of `shape`, which end where the dimensions before `joined`
-    /// change.
+    /// Creates an iterator over the runs of a box in a tensor of `shape`. A run ends where the
+    /// dimensions before `joined` change.
     pub(crate) fn new(shape: &[i64], bounds: &[(i64, i64)], joined: usize) -> Self {
         let mut stride = 1u64;
         let mut strides = vec![0; shape.len()];
@@ -280,7 +279,7 @@ impl Runs {
         self.len
     }
 
-    /// Goes to the run after it.
+    /// Advances to the next run.
     pub(crate) fn advance(&mut self) {
         let Some(mut next) = self.next else { return };
         for ((index, (_, length)), stride) in
@@ -299,15 +298,15 @@ impl Runs {
     }
 }
 
-/// Returns true if a key is, or could be, that of a piece: the name of a tensor that starts with a
-/// zero byte counts as one as well.
+/// Returns true if a key is, or could be, the key of a piece: tensor names that start with a zero
+/// byte are included.
 #[must_use]
 pub fn is_slice_key(key: &[u8]) -> bool {
     key.first() == Some(&0)
 }
 
-/// An unsigned number so that bytewise order is numeric order: the count of its bytes, then those,
-/// big endian.
+/// Encodes an unsigned number so that bytewise order is numeric order: the number of its bytes,
+/// then the bytes, big-endian.
 fn ordered_number(out: &mut Vec<u8>, value: u64) {
     let bytes = value.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
@@ -315,8 +314,8 @@ fn ordered_number(out: &mut Vec<u8>, value: u64) {
     out.extend(bytes.iter().skip(zeros));
 }
 
-/// A string so that bytewise order is kept and the end is marked: 00 becomes 00 ff, ff becomes ff
-/// 00, the end is 00 01.
+/// Encodes a string so that bytewise order is kept and the end is marked: 00 becomes 00 ff, ff
+/// becomes ff 00, the end is 00 01.
 fn ordered_string(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in bytes {
         out.push(*byte);
@@ -329,8 +328,9 @@ fn ordered_string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0x00, 0x01]);
 }
 
-/// A signed number so that bytewise order is numeric order: as many leading 1 bits as there are
-/// bytes, a 0, and the magnitude; a negative number is the complement of the code of `-value - 1`.
+/// Encodes a signed number so that bytewise order is numeric order: as many leading 1 bits as there
+/// are bytes, a 0, and the magnitude. A negative number is the complement of the code of `-value -
+/// 1`.
 fn ordered_signed(out: &mut Vec<u8>, value: i64) {
     let magnitude = if value < 0 { !value } else { value } as u64;
     // n bytes carry 7n - 1 bits; ten bytes are enough for 63.
@@ -343,7 +343,7 @@ fn ordered_signed(out: &mut Vec<u8>, value: i64) {
     out.extend(code.iter().skip(start).map(|byte| byte ^ flip));
 }
 
-/// A box within a tensor: start and length a dimension.
+/// A box within a tensor: start and length per dimension.
 pub(crate) type Bounds = Vec<(i64, i64)>;
 
 /// Returns the number of elements in a box.
@@ -351,14 +351,14 @@ pub(crate) fn elements_in(bounds: &[(i64, i64)]) -> u64 {
     bounds.iter().fold(1, |count, (_, length)| count.saturating_mul(*length as u64))
 }
 
-/// Comparisons of two boxes, at most: pieces that real savers make need a few for each of them.
+/// Limit on the comparisons of two boxes: pieces from real savers need a few for each box.
 const MOST_COMPARISONS: u64 = 1 << 27;
 
-/// Returns true if no two of the boxes, all of one rank, have an element in common; `None` if
-/// deciding it would take too long.
+/// Returns true if no two of the boxes, all of one rank, overlap; `None` if the answer would take
+/// too long to compute.
 ///
-/// A dimension without elements counts as one with a single element, as in TensorFlow: two boxes
-/// that have all of it meet there.
+/// As in TensorFlow, a dimension without elements counts as one with a single element: two boxes
+/// that span all of it overlap there.
 pub(crate) fn are_apart(boxes: &[Bounds]) -> Option<bool> {
     let rank = boxes.first().map_or(0, Vec::len);
     let span = |at: usize, dimension: usize| -> (i64, i64) {
@@ -366,7 +366,7 @@ pub(crate) fn are_apart(boxes: &[Bounds]) -> Option<bool> {
             boxes.get(at).and_then(|bounds| bounds.get(dimension)).copied().unwrap_or((0, 1));
         (start, start.saturating_add(length.max(1)))
     };
-    // Along the dimension that is cut most often, few boxes lie beside each other.
+    // Along the dimension with the most cuts, few boxes share a position.
     let cuts = |dimension: &usize| {
         let mut starts: Vec<i64> = (0..boxes.len()).map(|at| span(at, *dimension).0).collect();
         starts.sort_unstable();
@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn boxes_in_stairs_are_compared_in_bounded_time() {
-        // Each is long in one dimension and lies beside all others in it.
+        // Each box is long in one dimension, and shares positions in it with all others.
         let stairs: Vec<Bounds> = (0..30_000).map(|n| vec![(n, 30_000), (n, 1)]).collect();
         assert_eq!(are_apart(&stairs), Some(true));
         let both: Vec<Bounds> =

@@ -1,19 +1,18 @@
-//! The sorted table of strings (SSTable) that both checkpoint formats of TensorFlow are kept in:
-//! reading, writing, checking.
+//! The sorted table of strings (SSTable) that both of TensorFlow's checkpoint formats are stored
+//! in: reading, writing, checking.
 //!
 //! Layout: data blocks, a metaindex block that is always empty, an index block, a footer of 48
 //! bytes. A block holds entries with shared key prefixes, restart points, and a trailer with its
 //! compression and its masked crc32c. The rules were taken from the behaviour of TensorFlow 2.21.
 //!
-//! This module knows keys and values as bytes; what they mean (bundle, V1 checkpoint) it must never
-//! know.
+//! Keys and values are bytes here. Does not depend on their meaning (bundle, V1 checkpoint).
 //!
-//! A reader holds the index block and one data block at a time. What TensorFlow does not look at
-//! (the metaindex block, padding, order of the keys, bytes between the blocks) does not fail an
-//! open here either; [`Table::verify_blocks`] reports it.
+//! A reader holds the index block and one data block at a time. Defects in parts that TensorFlow
+//! does not look at (the metaindex block, padding, order of the keys, bytes between the blocks) do
+//! not fail an open here either; [`Table::verify_blocks`] reports them.
 //!
-//! Public for tools that look into the index of a checkpoint, or mend it: a bundle gives tensors
-//! alone, and keys that it does not understand are to be seen here only.
+//! Public for tools that inspect or repair the index of a checkpoint: a bundle gives access to
+//! tensors only, so keys that it does not understand are visible only here.
 
 mod block;
 mod format;
@@ -31,7 +30,7 @@ pub use writer::{TableOptions, TableWriter};
 
 use crate::{ErrorKind, StatusCode};
 
-/// Why a table, or a block of it, cannot be read.
+/// The reason why a table, or one of its blocks, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
@@ -43,7 +42,7 @@ pub enum TableError {
         /// Length of the file in bytes.
         len: u64,
     },
-    /// The last eight bytes are not those of a table.
+    /// The last eight bytes are not the magic number of a table.
     #[error(
         "the file ends in the magic number {found:#018x} and a table in 0xdb4775248b80fb57: it is cut off, has bytes added, or is no table"
     )]
@@ -79,7 +78,7 @@ pub enum TableError {
         /// Length of the file in bytes.
         len: u64,
     },
-    /// A block does not have its checksum.
+    /// The checksum of a block does not match.
     #[error(
         "the block at offset {offset} has crc32c {computed:#010x} and {stored:#010x} is stored: its bytes changed after it was written; take the file from a whole copy"
     )]
@@ -91,7 +90,7 @@ pub enum TableError {
         /// The checksum of the bytes that were read.
         computed: u32,
     },
-    /// A block is compressed in a way that no reader knows.
+    /// A block has an unknown compression type.
     #[error(
         "the block at offset {offset} has type {found}, and 0 (plain) and 1 (snappy) are known"
     )]
@@ -101,7 +100,7 @@ pub enum TableError {
         /// The type byte.
         found: u8,
     },
-    /// A block says that it is compressed and is not.
+    /// A block is marked as compressed and cannot be decompressed.
     #[error(
         "the block at offset {offset} does not decompress as snappy ({reason}): it was written wrongly; write it again"
     )]
@@ -111,7 +110,7 @@ pub enum TableError {
         /// The reason why it cannot be decompressed.
         reason: String,
     },
-    /// The inside of a block, whose checksum holds, makes no sense.
+    /// A block whose checksum matches has malformed contents.
     #[error(
         "the block at offset {offset} is malformed ({reason}): it was written wrongly; write it again"
     )]
@@ -121,7 +120,7 @@ pub enum TableError {
         /// The defect of the block.
         reason: &'static str,
     },
-    /// Following the index would read far more than the file holds, because its blocks overlap.
+    /// Following the index would read far more than the file holds, because blocks overlap.
     #[error(
         "the index leads to more than {limit} bytes of blocks in a file of {len} bytes: its blocks overlap, and it is not read further"
     )]

@@ -1,4 +1,4 @@
-//! The list in a folder, and the checkpoints that it names.
+//! Finding the `checkpoint` file of a folder, and the checkpoints that it names.
 
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,7 @@ pub fn begins_like_state(head: &[u8]) -> bool {
         .any(|field| matches!(value(field), Some(b'"' | b'\'' | b'[')))
 }
 
-/// Returns the file in a folder that says which of the checkpoints there is the newest, if there is
-/// one.
+/// Returns the file in a folder that names the newest checkpoint in it, if there is one.
 pub fn state_in(tree: &dyn Tree, folder: &Path) -> Option<PathBuf> {
     let path = folder.join(FILE_NAME);
     if !tree.has_file(&path) {
@@ -41,25 +40,25 @@ pub fn state_in(tree: &dyn Tree, folder: &Path) -> Option<PathBuf> {
     begins_like_state(head).then_some(path)
 }
 
-/// Resolves a prefix that a file in `folder` names; `None` if it leads from an address to the file
-/// system.
+/// Resolves a prefix that a file in `folder` names; `None` if the prefix leads from a URL to the
+/// file system.
 pub fn location(tree: &dyn Tree, folder: &Path, prefix: &str) -> Option<PathBuf> {
-    // What looks like an address is the name of a file to TensorFlow.
+    // TensorFlow takes what looks like a URL for a file name.
     let is_bare = folder.as_os_str().is_empty() && prefix.contains("://");
     let path = if is_bare { Path::new(".").join(prefix) } else { folder.join(prefix) };
     (tree.is_of_system(folder) || !tree.is_of_system(&path)).then_some(path)
 }
 
-/// The format of a checkpoint that is there.
+/// The format of a checkpoint that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A V2 checkpoint: its index is there.
+    /// A V2 checkpoint: the index exists.
     Bundle,
-    /// A V1 checkpoint: a file is there, or files that match.
+    /// A V1 checkpoint: a file exists, or several files match.
     V1,
 }
 
-/// Returns the format of the checkpoint that is at a prefix; `None` if none is.
+/// Returns the format of the checkpoint at a prefix; `None` if there is none.
 pub fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
     if tree.has_file(&index_path(prefix)) {
         return Some(Found::Bundle);
@@ -69,8 +68,8 @@ pub fn find(tree: &dyn Tree, prefix: &Path) -> Option<Found> {
     (tree.has_file(prefix) || matches()).then_some(Found::V1)
 }
 
-/// Returns true if `tf.train.latest_checkpoint` finds the checkpoint at a prefix, which it takes
-/// for a pattern: in a folder named `run[1]` it finds none.
+/// Returns true if `tf.train.latest_checkpoint` finds the checkpoint at a prefix. It treats the
+/// prefix as a pattern, so it finds none in a folder named `run[1]`.
 #[doc(hidden)]
 pub fn is_matched(tree: &dyn Tree, prefix: &Path) -> bool {
     let is_found = |path: &Path| match is_pattern(path) {

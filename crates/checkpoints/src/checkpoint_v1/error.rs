@@ -12,7 +12,7 @@ use crate::{
     tensor_bundle::ShapeError,
 };
 
-/// Why a V1 checkpoint cannot be opened, or a tensor of it not be read.
+/// The reason why a V1 checkpoint cannot be opened, or one of its tensors not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointV1Error {
@@ -24,15 +24,15 @@ pub enum CheckpointV1Error {
         /// The path or pattern.
         pattern: String,
     },
-    /// The path is no pattern.
+    /// The path is not a valid pattern.
     #[error("{pattern:?} is no pattern of paths ({reason})")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// The reason why it is no pattern.
+        /// The reason why the pattern is not valid.
         reason: String,
     },
-    /// A file is no table, or a damaged one.
+    /// A file is not a table, or is a damaged one.
     #[error("{}: {source}; if it is a checkpoint of the newer format, name it by its prefix", path.display())]
     Table {
         /// Path of the file.
@@ -40,12 +40,12 @@ pub enum CheckpointV1Error {
         /// The error of the table.
         source: TableError,
     },
-    /// A file does not say what is in it.
+    /// A file has no header.
     #[error("{}: the list of tensors is missing: the file was written wrongly, or its first block is damaged{}", path.display(), in_brackets(source.as_ref()))]
     NoHeader {
         /// Path of the file.
         path: PathBuf,
-        /// The error of the block that should hold it, if there is one.
+        /// The error of the block that should hold the header, if there is one.
         source: Option<TableError>,
     },
     /// The header of a file, which lists its tensors, does not parse.
@@ -56,7 +56,7 @@ pub enum CheckpointV1Error {
         /// The error of the message.
         source: Malformed,
     },
-    /// The versions of a file keep this consumer from reading it.
+    /// The versions in a file do not allow this consumer to read it.
     #[error("{}: {source}", path.display())]
     Version {
         /// Path of the file.
@@ -64,7 +64,7 @@ pub enum CheckpointV1Error {
         /// The condition that failed.
         source: Rejection,
     },
-    /// A tensor has a shape that no tensor has.
+    /// A tensor has an impossible shape.
     #[error(
         "tensor {name:?} has no possible shape ({source}): the file was written wrongly; write the checkpoint again"
     )]
@@ -74,7 +74,7 @@ pub enum CheckpointV1Error {
         /// The error of the shape.
         source: ShapeError,
     },
-    /// A slice is written wrongly.
+    /// A slice is malformed.
     #[error("a slice of tensor {name:?} makes no sense: {source}")]
     Slice {
         /// The name.
@@ -82,7 +82,7 @@ pub enum CheckpointV1Error {
         /// The error of the slice.
         source: SliceError,
     },
-    /// The files say different things of a tensor.
+    /// The files disagree about a tensor.
     #[error(
         "tensor {name:?} is {found} in one file and {expected} in another: the files do not belong together"
     )]
@@ -122,7 +122,7 @@ pub enum CheckpointV1Error {
         /// Elements of the tensor.
         needed: u64,
     },
-    /// The values of a slice are not there, or not what was announced.
+    /// The values of a slice are missing or do not match the header.
     #[error("the values of slice {slice} of tensor {name:?} cannot be read: {reason}")]
     SliceData {
         /// The name.
@@ -132,7 +132,7 @@ pub enum CheckpointV1Error {
         /// The reason why its values cannot be read.
         reason: String,
     },
-    /// The tensor is of a type that the format does not hold.
+    /// The tensor has a type that the format does not support.
     #[error("tensor {name:?} is {found}: {reason}")]
     Unsupported {
         /// The name.
@@ -142,7 +142,7 @@ pub enum CheckpointV1Error {
         /// The reason why it is not supported.
         reason: &'static str,
     },
-    /// Something is wrong with a table that does not keep it from being read.
+    /// A defect of a table that can still be read.
     #[error("{}: {defect}", path.display())]
     TableDefect {
         /// Path of the file.
@@ -150,7 +150,7 @@ pub enum CheckpointV1Error {
         /// The defect of the table.
         defect: TableDefect,
     },
-    /// The list of tensors does not say its versions.
+    /// The header of a file has no versions.
     #[error("{}: the list of tensors has no versions, and counts as version 0", path.display())]
     NoVersions {
         /// Path of the file.
@@ -166,7 +166,7 @@ pub enum CheckpointV1Error {
     },
 }
 
-/// Returns a cause behind a text, where there is one.
+/// Formats a cause in brackets after a message; empty if there is no cause.
 fn in_brackets(cause: Option<&TableError>) -> String {
     cause.map(|cause| format!(" ({cause})")).unwrap_or_default()
 }

@@ -81,8 +81,8 @@ fn text(bytes: &[u8]) -> Result<&str, Malformed> {
         .map_err(|error| Malformed { reason: "a name that is not UTF-8", at: error.valid_up_to() })
 }
 
-/// Gives the fields of every TensorProto in the value under a slice's key (a SavedTensorSlices, its
-/// field `data`) to `each`; several merge.
+/// Calls `each` with the fields of every TensorProto in the value under a slice's key (a
+/// SavedTensorSlices, its field `data`); repeated occurrences merge.
 pub(super) fn each_tensor_proto<'a>(
     bytes: &'a [u8],
     each: &mut dyn FnMut(WireReader<'a>) -> Result<(), Malformed>,
@@ -98,7 +98,7 @@ pub(super) fn each_tensor_proto<'a>(
     Ok(())
 }
 
-/// Returns the same within a SavedSlice.
+/// Calls `each` with the fields of every TensorProto in a SavedSlice.
 fn each_tensor<'a>(
     mut fields: WireReader<'a>,
     each: &mut dyn FnMut(WireReader<'a>) -> Result<(), Malformed>,

@@ -12,12 +12,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each file has, under the empty key, what is in it (names, shapes, types, slices, versions) and,
-//! under the key of each slice, its values. Nothing but the blocks of the tables has a checksum. A
-//! value is at most 2 GiB, and is held in memory while it is decoded.
+//! Each file has a header under the empty key (names, shapes, types, slices, versions), and the
+//! values of each slice under the key of that slice. Only the blocks of the tables have checksums.
+//! A value is at most 2 GiB, and is held in memory while it is decoded.
 //!
-//! Knows the format as TensorFlow 2.21 reads it. It is read only: TensorFlow has not written it by
-//! default for ten years.
+//! Reads the format as TensorFlow 2.21 does. There is no writer: TensorFlow has not written the
+//! format by default for ten years.
 
 mod error;
 mod messages;
@@ -32,7 +32,7 @@ pub use reader::{CheckpointV1, TensorV1};
 
 use serdes_version_registry::Consumer;
 
-/// Returns the newest TensorFlow that is known here as a reader of V1 checkpoints.
+/// Returns the newest TensorFlow release that this build knows as a reader of V1 checkpoints.
 #[must_use]
 pub fn default_consumer() -> Consumer {
     Consumer::new("checkpoint", "checkpoint", 1, 0).of_release(crate::NEWEST_RELEASE)

@@ -18,8 +18,8 @@ use crate::{
     tensor_bundle::{FileSystem, Files, VerifyOptions, element_count},
 };
 
-/// Number of slices of a tensor that are compared pair by pair when the checkpoint is opened; more
-/// of them are compared when they are read, all at once.
+/// Number of slices of a tensor that are compared pair by pair when the checkpoint is opened; the
+/// slices of a tensor with more are compared when it is read, all at once.
 const COMPARED_SLICES: usize = if cfg!(test) { 4 } else { 256 };
 
 /// A V1 checkpoint that is open for reading.
@@ -44,7 +44,7 @@ pub struct TensorV1 {
     name: String,
     dtype: i32,
     shape: Vec<i64>,
-    /// Each slice and the number of its file.
+    /// Each slice, with the number of its file.
     slices: Vec<(TensorSlice, usize)>,
 }
 
@@ -55,7 +55,7 @@ impl TensorV1 {
         &self.name
     }
 
-    /// Returns the element type; `None` if TensorFlow 2.21 has none with that number.
+    /// Returns the element type; `None` if TensorFlow 2.21 has no type with that number.
     #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_number(self.dtype)
@@ -91,12 +91,12 @@ impl CheckpointV1 {
     /// `[...]`) if this build may read them.
     ///
     /// # Errors
-    /// What keeps one of them from being opened.
+    /// If one of them cannot be opened: the reason.
     pub fn open(pattern: impl AsRef<Path>) -> Result<Self, CheckpointV1Error> {
         Self::open_for(pattern, &super::default_consumer())
     }
 
-    /// Returns the same for another consumer.
+    /// Like [`CheckpointV1::open`], for another consumer.
     ///
     /// # Errors
     /// As [`CheckpointV1::open`].
@@ -108,8 +108,8 @@ impl CheckpointV1 {
         Self::open_files(&FileSystem, &paths, Some(consumer))
     }
 
-    /// Like [`CheckpointV1::open_for`], of files in any tree. Without a consumer, versions are not
-    /// judged.
+    /// Like [`CheckpointV1::open_for`], for files in any tree. Without a consumer, versions are not
+    /// checked.
     ///
     /// # Errors
     /// As [`CheckpointV1::open`].
@@ -130,10 +130,10 @@ impl CheckpointV1 {
     }
 
     /// Opens the given files, which together are a checkpoint. Without a consumer, versions are not
-    /// judged.
+    /// checked.
     ///
     /// # Errors
-    /// What keeps one of them from being opened; the first file that cannot be is the answer.
+    /// The reason why the first file that cannot be opened cannot be.
     pub fn open_files(
         files: &dyn Files,
         paths: &[PathBuf],
@@ -199,7 +199,7 @@ impl CheckpointV1 {
         if let Err(source) = element_count(&raw.shape) {
             return Err(CheckpointV1Error::Shape { name, source });
         }
-        // A tensor is there once a slice of it is.
+        // A tensor exists once one of its slices does.
         for slice in &raw.slices {
             let in_slice = |source| CheckpointV1Error::Slice { name: name.clone(), source };
             let slice = slice.check().map_err(in_slice)?;
@@ -243,7 +243,7 @@ impl CheckpointV1 {
     /// Checks that `consumer` may read every file.
     ///
     /// # Errors
-    /// [`CheckpointV1Error::Version`] for the first that it may not.
+    /// [`CheckpointV1Error::Version`] for the first file that it may not read.
     pub fn check_versions(&self, consumer: &Consumer) -> Result<(), CheckpointV1Error> {
         self.shards.iter().try_for_each(|shard| {
             let check = consumer.check(&shard.versions);
@@ -266,7 +266,7 @@ impl CheckpointV1 {
         found.ok_or_else(|| CheckpointV1Error::TensorNotFound { name: name.to_owned() })
     }
 
-    /// Returns the defects in the files of a checkpoint that opens.
+    /// Returns the defects of the files that do not keep the checkpoint from being opened.
     #[must_use]
     pub fn defects(&self) -> Vec<CheckpointV1Error> {
         let mut defects = Vec::new();
@@ -288,8 +288,8 @@ impl CheckpointV1 {
     /// order, its slices joined.
     ///
     /// # Errors
-    /// If slices are missing, their values are not what was announced, or the type is none that the
-    /// format holds.
+    /// If slices are missing, their values do not match the header, or the format does not support
+    /// the type.
     pub fn read(&self, tensor: &TensorV1) -> Result<Vec<u8>, CheckpointV1Error> {
         let data_type = supported(tensor)?;
         let Some(size) = data_type.element_size() else {
@@ -305,8 +305,8 @@ impl CheckpointV1 {
         if count == 0 {
             return Ok(Vec::new());
         }
-        // Nothing is allocated before all values are there, so that a shape cannot ask for more
-        // than the files hold.
+        // Nothing is allocated before all values are found, so that a shape cannot request more
+        // memory than the files justify.
         let mut pieces = Vec::with_capacity(tensor.slices.len());
         for (slice, shard) in &tensor.slices {
             let value = self.value(tensor, slice, *shard)?;
@@ -384,7 +384,7 @@ impl CheckpointV1 {
         Ok(out)
     }
 
-    /// Checks that the slices cover the tensor, and gives the number of its elements.
+    /// Checks that the slices cover the tensor, and returns the number of its elements.
     fn coverage(&self, tensor: &TensorV1) -> Result<u64, CheckpointV1Error> {
         let name = || tensor.name.clone();
         let needed = element_count(&tensor.shape)
@@ -417,7 +417,7 @@ impl CheckpointV1 {
         Ok(needed)
     }
 
-    /// Returns the errors of a tensor's values that cannot be read, whether they are needed or not.
+    /// Returns the errors of a tensor's values that cannot be read, needed or not.
     fn damaged_values(&self, tensor: &TensorV1, data_type: DataType) -> Vec<CheckpointV1Error> {
         let decode = |(slice, shard): &(TensorSlice, usize)| {
             let value = self.value(tensor, slice, *shard)?;
@@ -446,9 +446,9 @@ impl CheckpointV1 {
         }
     }
 
-    /// Looks at everything: the tables, what they say of each tensor; with
-    /// [`VerifyOptions::with_data`], every value of every tensor. Gives the warnings, then the
-    /// tensors that cannot be restored (empty unless the data was verified).
+    /// Checks the tables and the description of each tensor; with [`VerifyOptions::with_data`],
+    /// also every value of every tensor. Returns the warnings, then the tensors that cannot be
+    /// restored (empty unless the data was verified).
     #[must_use]
     pub fn verify(
         &self,
@@ -468,7 +468,7 @@ impl CheckpointV1 {
                     return Ok(());
                 }
                 if count == 0 {
-                    // TensorFlow does not look for what has no values.
+                    // TensorFlow does not look up slices without values.
                     warnings.extend(self.damaged_values(tensor, data_type));
                     return Ok(());
                 }
@@ -504,7 +504,7 @@ impl CheckpointV1 {
     }
 }
 
-/// Returns the files that a path or pattern stands for, in the order of their names.
+/// Returns the files that a path or pattern matches, sorted by name.
 fn matching_files(pattern: &Path) -> Result<Vec<PathBuf>, CheckpointV1Error> {
     let text = pattern.to_string_lossy();
     if !text.contains(['?', '*', '[']) || pattern.is_file() {
@@ -545,7 +545,7 @@ fn slice_data(tensor: &TensorV1, slice: &TensorSlice, reason: String) -> Checkpo
     CheckpointV1Error::SliceData { name: tensor.name.clone(), slice: slice.clone(), reason }
 }
 
-/// The runs of a slice in its tensor, and how many elements it has.
+/// Returns the runs of a slice in its tensor, and the number of its elements.
 fn runs(tensor: &TensorV1, slice: &TensorSlice) -> Result<(Runs, u64), CheckpointV1Error> {
     let bounds = slice.bounds(&tensor.shape);
     let bounds =

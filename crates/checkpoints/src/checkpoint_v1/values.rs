@@ -20,7 +20,7 @@ fn kept(data_type: DataType) -> Option<Kept> {
     Some(match data_type {
         DataType::Float32 => Kept::Fixed { field: 5, bytes: 4 },
         DataType::Float64 => Kept::Fixed { field: 6, bytes: 8 },
-        // Two numbers an element.
+        // Two numbers per element.
         DataType::Complex64 => Kept::Fixed { field: 9, bytes: 4 },
         DataType::Complex128 => Kept::Fixed { field: 12, bytes: 8 },
         DataType::Int32 | DataType::Qint32 => Kept::Varints { field: 7, bytes: 4 },
@@ -43,8 +43,8 @@ pub(super) fn is_supported(data_type: DataType) -> bool {
     kept(data_type).is_some()
 }
 
-/// Decodes the numbers in the value under a slice's key. Fails with `None` if the type is not kept
-/// in numbers.
+/// Decodes the numbers in the value under a slice's key. Returns `None` if the type is not stored
+/// as numbers.
 pub(super) fn numbers(value: &[u8], data_type: DataType) -> Option<Result<Vec<u8>, Malformed>> {
     let kept = kept(data_type).filter(|kept| !matches!(kept, Kept::Strings { .. }))?;
     let mut out = Vec::new();

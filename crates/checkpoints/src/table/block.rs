@@ -11,12 +11,12 @@ use super::{
 };
 use crate::checksum::unmask;
 
-/// Snappy's densest element makes 64 bytes out of 3; what claims to grow more than this does not
-/// decompress.
+/// Growth that no snappy data exceeds: the densest element makes 64 bytes out of 3. A block that
+/// claims more is refused.
 const SNAPPY_MAX_GROWTH: usize = 22;
 
 /// Reads the block at `handle` into `buffer` (its capacity is reused), checks its checksum, and
-/// gives its type; the buffer then holds the block without its trailer.
+/// returns its type; the buffer then holds the block without its trailer.
 pub(super) fn read_raw<S: ReadAt + ?Sized>(
     source: &S,
     len: u64,
@@ -48,7 +48,7 @@ pub(super) fn read_raw<S: ReadAt + ?Sized>(
     Ok(kind)
 }
 
-/// The bytes of a block whose checksum holds and that is decompressed.
+/// A decompressed block whose checksum matched.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     data: Vec<u8>,
@@ -105,7 +105,7 @@ impl Block {
     #[inline]
     fn entry(&self, at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
         let mut rest = self.data.get(at..self.entries_end)?;
-        // What does not fit 32 bits is dropped, as in LevelDB.
+        // Bits beyond 32 are dropped, as in LevelDB.
         let mut number = || Some(varint::wrapping(&mut rest, varint::LONGEST_32)? as u32 as usize);
         let (shared, unshared, value) = (number()?, number()?, number()?);
         let key_start = self.entries_end.checked_sub(rest.len())?;
@@ -125,7 +125,7 @@ fn decompress(bytes: &[u8], offset: u64) -> Result<Vec<u8>, TableError> {
 }
 
 /// A position in a block. It does not borrow the block, so that its owner can change blocks; each
-/// call names the same block until `first` or `seek` is called with another.
+/// call passes the same block until `first` or `seek` is called with another.
 #[derive(Debug, Default)]
 pub(super) struct BlockCursor {
     key: Vec<u8>,
@@ -160,8 +160,8 @@ impl BlockCursor {
         self.advance(block)
     }
 
-    /// Goes to the first entry whose key is not below `target`, as a reader finds it that trusts
-    /// the order.
+    /// Goes to the first entry whose key is not below `target`, by a search that trusts the order
+    /// of the keys.
     pub(super) fn seek(&mut self, block: &Block, target: &[u8]) -> Result<(), TableError> {
         self.valid = false;
         let Some(mut right) = block.restarts.checked_sub(1) else { return Ok(()) };

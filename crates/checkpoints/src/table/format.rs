@@ -1,4 +1,4 @@
-//! The fixed parts of a table: footer and block handles. Bits that a number has no room for are
+//! The fixed parts of a table: footer and block handles. Bits beyond the width of a number are
 //! dropped, as in LevelDB.
 
 use serdes_wire::varint;
@@ -12,22 +12,22 @@ pub(crate) const TRAILER_LEN: usize = 5;
 /// The last eight bytes of every table, as a little-endian number.
 pub const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
 
-/// Block type of a block that is stored as it is.
+/// Block type of an uncompressed block.
 pub(crate) const TYPE_RAW: u8 = 0;
-/// Block type of a block that is compressed with snappy.
+/// Block type of a snappy-compressed block.
 pub(crate) const TYPE_SNAPPY: u8 = 1;
 
-/// The place of a block: offset in the file and size without its trailer, in bytes.
+/// The location of a block: offset in the file and size without its trailer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHandle {
-    /// Bytes from the start of the file.
+    /// Offset in bytes from the start of the file.
     pub offset: u64,
-    /// Bytes of the block, without its trailer.
+    /// Size of the block in bytes, without its trailer.
     pub size: u64,
 }
 
 impl BlockHandle {
-    /// Reads a handle and gives what follows it.
+    /// Reads a handle and returns it with the bytes that follow.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let mut rest = bytes;
         let offset = varint::wrapping(&mut rest, varint::LONGEST)?;
@@ -41,7 +41,7 @@ impl BlockHandle {
     }
 }
 
-/// The footer: where the two index blocks lie.
+/// The footer: the handles of the metaindex and the index block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Footer {
     pub(crate) metaindex: BlockHandle,
@@ -57,8 +57,7 @@ impl Footer {
         if found != MAGIC {
             return Err(TableError::BadMagic { found });
         }
-        // TensorFlow decodes out of all 48 bytes, so that a handle may run on into the magic
-        // number.
+        // TensorFlow decodes from all 48 bytes, so that a handle may extend into the magic number.
         let (metaindex, rest) =
             BlockHandle::read(bytes).ok_or(TableError::BadFooterHandle { which: "metaindex" })?;
         let (index, rest) =

@@ -1,4 +1,4 @@
-//! Reading a table: opening, seeking, walking, and what can be said about it beyond that.
+//! Reading a table: opening, seeking, iterating, and verifying.
 
 use std::{
     fmt,
@@ -13,21 +13,21 @@ use super::{
     format::{BlockHandle, FOOTER_LEN, Footer, TRAILER_LEN, TYPE_RAW, TYPE_SNAPPY},
 };
 
-/// A table that is open for reading. It can be shared between threads; each walks it with a
-/// [`Cursor`] of its own.
+/// A table that is open for reading. It can be shared between threads; each thread uses its own
+/// [`Cursor`].
 #[derive(Debug)]
 pub struct Table<S> {
     source: S,
     len: u64,
     footer: Footer,
     index: Block,
-    /// The block that the last `get` was answered from.
+    /// The block that answered the last `get`.
     recent: Mutex<Option<(BlockHandle, Arc<Block>)>>,
 }
 
 impl<S: ReadAt> Table<S> {
-    /// Opens a table: reads the footer and the index block, and checks what TensorFlow checks of
-    /// them (magic number, handles, checksum of the index block).
+    /// Opens a table: reads the footer and the index block, and makes TensorFlow's checks on them
+    /// (magic number, handles, checksum of the index block).
     ///
     /// # Errors
     /// [`TableError`], with the status that TensorFlow gives.
@@ -55,7 +55,7 @@ impl<S: ReadAt> Table<S> {
         &self.source
     }
 
-    /// Returns a cursor that stands nowhere yet.
+    /// Returns a cursor without a position.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_, S> {
         Cursor {
@@ -69,11 +69,11 @@ impl<S: ReadAt> Table<S> {
         }
     }
 
-    /// Returns the value under `key`, if a search that trusts the order of the keys finds it.
+    /// Returns the value under `key`, found by a search that trusts the order of the keys.
     ///
     /// # Errors
-    /// The first defect met on the way when there is no such key: the key may be in what could not
-    /// be read.
+    /// If there is no such key, the first defect met during the search: the key may be in a block
+    /// that could not be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, TableError> {
         let mut cursor = self.cursor();
         cursor.block = self.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -103,7 +103,7 @@ impl<S: ReadAt> Table<S> {
     }
 
     /// Reads every block, the metaindex block included, and checks its checksum and its type. Reads
-    /// each byte once and parses nothing but the index.
+    /// each byte once and parses only the index.
     #[must_use]
     pub fn verify_blocks(&self) -> Vec<TableDefect> {
         let mut defects = Vec::new();
@@ -117,7 +117,7 @@ impl<S: ReadAt> Table<S> {
         let mut read = 0u64;
         let mut step = cursor.first(&self.index);
         let mut entry = 0;
-        // Where the block before ends, if the blocks are in order and nothing lies between them.
+        // The end of the previous block, while the blocks are in order and without gaps.
         let mut expected = Some(0);
         loop {
             if let Err(error) = step {
@@ -160,28 +160,27 @@ impl<S: ReadAt> Table<S> {
     }
 }
 
-/// A defect of a table that opens.
+/// A defect of a table that can be opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TableDefect {
-    /// A data block cannot be read: the entries in it are lost, those in the others are not.
+    /// A data block cannot be read: its entries are lost, those of other blocks are not.
     Block(TableError),
     /// The metaindex block cannot be read; no entry needs it.
     Metaindex(TableError),
-    /// The footer has bytes other than zero where nothing should be.
+    /// The padding in the footer is not zero.
     FooterPadding,
-    /// The blocks do not follow each other: bytes lie between them that nothing refers to, or they
-    /// overlap.
+    /// The blocks are not contiguous: unreferenced bytes lie between them, or they overlap.
     Gap {
-        /// The offset at which a block starts elsewhere than the block before ends.
+        /// The offset of a block that does not start where the previous block ends.
         offset: u64,
     },
-    /// A key is below the one before it: a search does not find it.
+    /// A key is below its predecessor: a search does not find it.
     KeyOrder {
         /// The key that is out of place.
         key: Vec<u8>,
     },
-    /// A key is there twice: a search finds the first.
+    /// A key occurs twice: a search finds the first occurrence.
     DuplicateKey {
         /// The key.
         key: Vec<u8>,
@@ -220,15 +219,15 @@ impl fmt::Display for TableDefect {
 
 /// A position in a table.
 ///
-/// It moves as TensorFlow's iterator does: a block that cannot be read is passed over, and what was
-/// wrong with it is kept in [`Cursor::defects`].
+/// It moves as TensorFlow's iterator does: a block that cannot be read is skipped, and its defect
+/// is kept in [`Cursor::defects`].
 #[derive(Debug)]
 pub struct Cursor<'a, S> {
     table: &'a Table<S>,
     index: BlockCursor,
     block: Option<(BlockHandle, Arc<Block>)>,
     at: BlockCursor,
-    /// Entries of the index that were passed since the last seek.
+    /// Number of index entries passed since the last seek.
     entry: u64,
     defects: Vec<TableError>,
     /// Bytes of blocks read so far.
@@ -242,13 +241,13 @@ impl<S: ReadAt> Cursor<'_, S> {
         self.at.valid() && self.block.is_some()
     }
 
-    /// Returns the key under the cursor; empty if it stands nowhere.
+    /// Returns the key at the cursor; empty if there is none.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         if self.valid() { self.at.key() } else { &[] }
     }
 
-    /// Returns the value under the cursor; empty if it stands nowhere.
+    /// Returns the value at the cursor; empty if there is none.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         match &self.block {
@@ -257,13 +256,13 @@ impl<S: ReadAt> Cursor<'_, S> {
         }
     }
 
-    /// Returns the blocks that could not be read so far, in the order met.
+    /// Returns the defects of the blocks that could not be read so far, in the order met.
     #[must_use]
     pub fn defects(&self) -> &[TableError] {
         &self.defects
     }
 
-    /// Takes what could not be read so far.
+    /// Takes the defects of the blocks that could not be read so far.
     pub fn take_defects(&mut self) -> Vec<TableError> {
         std::mem::take(&mut self.defects)
     }
@@ -311,7 +310,7 @@ impl<S: ReadAt> Cursor<'_, S> {
         }
     }
 
-    /// Reads the block that the index cursor stands on.
+    /// Reads the block at the index cursor.
     fn arrive(&mut self, step: Result<(), TableError>) {
         self.note(step);
         self.at.invalidate();

@@ -12,15 +12,15 @@ use super::{
 };
 use crate::checksum::mask;
 
-/// Options of the writer of tables. The default is what TensorFlow writes.
+/// Options of the writer of tables. The defaults are TensorFlow's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// A data block is closed once it has at least this many bytes.
     block_size: usize,
-    /// Number of entries from one key that is written whole to the next (at least 1).
+    /// Number of entries between keys that are written in full (at least 1).
     restart_interval: usize,
     /// True if blocks are compressed with snappy where that saves an eighth; TensorFlow reads such
-    /// tables and writes none.
+    /// tables but does not write them.
     snappy: bool,
 }
 
@@ -31,26 +31,26 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// Returns the same with another block size, in bytes.
+    /// Sets the block size, in bytes.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }
     }
 
-    /// Returns the same with another restart interval, in entries.
+    /// Sets the restart interval, in entries.
     #[must_use]
     pub fn with_restart_interval(self, restart_interval: usize) -> Self {
         Self { restart_interval: restart_interval.max(1), ..self }
     }
 
-    /// Returns the same with or without compression.
+    /// Sets whether blocks are compressed with snappy.
     #[must_use]
     pub fn with_snappy(self, snappy: bool) -> Self {
         Self { snappy, ..self }
     }
 }
 
-/// Writes a table to a sink that is only appended to. Holds one data block and the index in memory.
+/// Writes a table to an append-only sink. Holds one data block and the index in memory.
 #[derive(Debug)]
 pub struct TableWriter<W> {
     sink: W,
@@ -60,7 +60,7 @@ pub struct TableWriter<W> {
     index: BlockBuilder,
     last_key: Vec<u8>,
     entries: u64,
-    /// The block that was closed last, whose index key is known once the next key is.
+    /// The last block that was closed; its index key is known once the next key is.
     pending: Option<BlockHandle>,
 }
 
@@ -82,8 +82,8 @@ impl<W: Write> TableWriter<W> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// If the key is not above the one before, if key or value has 4 GiB or more, or if the sink
-    /// fails.
+    /// If the key is not above its predecessor, if the key or value has 4 GiB or more, or if the
+    /// sink fails.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), TableError> {
         if self.entries > 0 && key <= self.last_key.as_slice() {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -107,8 +107,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes the index and the footer and gives the sink back, with the length of the table in
-    /// bytes.
+    /// Writes the index and the footer, and returns the sink and the length of the table in bytes.
     ///
     /// # Errors
     /// If the sink fails.
@@ -179,7 +178,7 @@ impl BlockBuilder {
         self.bytes.is_empty()
     }
 
-    /// Returns the bytes that the block will have.
+    /// Returns the length that the block will have, in bytes.
     fn size(&self) -> usize {
         self.bytes.len() + self.restarts.len() * 4 + 4
     }
@@ -189,8 +188,8 @@ impl BlockBuilder {
         if self.since_restart < self.interval {
             shared = self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count();
         } else {
-            // A block holds less than 4 GiB unless one entry alone is larger, and then no restart
-            // follows it in the block.
+            // A block holds less than 4 GiB unless a single entry is larger, and no restart follows
+            // that entry in the block.
             self.restarts.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
             self.since_restart = 0;
         }

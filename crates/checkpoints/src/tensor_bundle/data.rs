@@ -1,4 +1,4 @@
-//! The bytes of a tensor that is stored in one place: read in order, checked on the way.
+//! The bytes of a tensor that is stored in one place: read in order, verified on the way.
 
 use std::{io, sync::Arc};
 
@@ -11,24 +11,25 @@ use crate::checksum::unmask;
 /// Small reads are served from a buffer of this size, in bytes; a multiple of every element size.
 const BUFFER: usize = 64 * 1024;
 
-/// A read of many bytes is done in pieces of this size, so that the checksum finds them in the
+/// Large reads are split into pieces of this size, in bytes, so that the checksum finds them in the
 /// processor's cache.
 const STEP: usize = 128 * 1024;
 
-/// The place of an entry's bytes, after everything that can be checked without reading them.
+/// The location of an entry's bytes, after all checks that do not read them.
 #[derive(Debug)]
 pub(super) struct StoredBytes {
     pub(super) shard: Arc<Shard>,
     pub(super) data_type: DataType,
     pub(super) count: u64,
     pub(super) offset: u64,
-    /// Stored bytes. For strings and variants what the entry says, which may be too much.
+    /// Stored size in bytes. For strings and variants this is the entry's claim, which may be too
+    /// large.
     pub(super) size: u64,
 }
 
 impl Bundle {
-    /// Checks an entry that is stored in one place, in the order in which TensorFlow does: shape,
-    /// type, size, file, offset, length.
+    /// Checks an entry that is stored in one place, in TensorFlow's order: shape, type, size, file,
+    /// offset, length.
     pub(super) fn place(&self, entry: &TensorEntry) -> Result<StoredBytes, BundleError> {
         let count = entry.checked_count()?;
         let data_type = entry.checked_type()?;
@@ -42,7 +43,7 @@ impl Bundle {
                     reason,
                 });
             }
-            // The least that they need is a byte of length an element.
+            // Strings need at least one byte of length per element.
             DataType::String => count,
             DataType::Variant => 0,
             fixed => count.saturating_mul(fixed.element_size().unwrap_or(1)),
@@ -85,7 +86,7 @@ pub(super) struct PlainStream {
     at: u64,
     left: u64,
     crc: Crc32c,
-    /// Bytes of the unit to turn round; 1 for none.
+    /// Bytes of the unit whose order is reversed; 1 for none.
     unit: usize,
     buffer: Vec<u8>,
     used: usize,
@@ -93,7 +94,7 @@ pub(super) struct PlainStream {
 }
 
 impl PlainStream {
-    /// Creates a stream from the start of the tensor, which gives little-endian elements.
+    /// Creates a stream from the start of the tensor, which returns little-endian elements.
     /// `capacity` limits the memory for small reads, in bytes.
     pub(super) fn new(
         bundle: &Bundle,
@@ -125,7 +126,7 @@ impl PlainStream {
         Ok(stream)
     }
 
-    /// Compares the checksums once nothing is left.
+    /// Compares the checksums once all bytes are read.
     fn check(&self) -> Result<(), BundleError> {
         if self.left > 0 {
             return Ok(());
@@ -133,8 +134,8 @@ impl PlainStream {
         check_crc(&self.entry, self.crc.value())
     }
 
-    /// Fills `to` straight from the file; the length must be a multiple of the unit and not be
-    /// above what is left.
+    /// Fills `to` directly from the file; its length must be a multiple of the unit and at most the
+    /// number of bytes left.
     fn direct(&mut self, to: &mut [u8]) -> Result<(), BundleError> {
         let unit = self.unit;
         for chunk in to.chunks_mut(STEP) {
@@ -155,8 +156,8 @@ impl PlainStream {
         read_failed(&self.shard, &self.entry, source)
     }
 
-    /// Reads up to `to.len()` bytes; 0 only at the end. The last bytes are given only if the
-    /// checksum holds.
+    /// Reads up to `to.len()` bytes; 0 only at the end. The last bytes are returned only if the
+    /// checksum matches.
     pub(super) fn read(&mut self, to: &mut [u8]) -> Result<usize, BundleError> {
         if to.is_empty() {
             return Ok(0);
@@ -186,7 +187,7 @@ impl PlainStream {
         Ok(count)
     }
 
-    /// Fills `to`, of which no more may be asked than is left.
+    /// Fills `to`, whose length must not exceed the number of bytes left.
     pub(super) fn read_exact(&mut self, mut to: &mut [u8]) -> Result<(), BundleError> {
         while !to.is_empty() {
             let count = self.read(to)?;
@@ -215,7 +216,7 @@ pub(super) fn check_crc(entry: &TensorEntry, computed: u32) -> Result<(), Bundle
     })
 }
 
-/// Returns a failure to read a data file: its end came early, or the system refused.
+/// Returns the error of a failed read of a data file: the file ended early, or the system failed.
 pub(super) fn read_failed(shard: &Shard, entry: &TensorEntry, source: io::Error) -> BundleError {
     if source.kind() == io::ErrorKind::UnexpectedEof {
         let offset = u64::try_from(entry.raw.offset).unwrap_or(0);

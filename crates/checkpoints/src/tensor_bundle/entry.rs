@@ -1,4 +1,4 @@
-//! A tensor as the index of a bundle describes it.
+//! The description of a tensor in the index of a bundle.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::slice::TensorSlice;
 
-/// The entry of a tensor. Its values are those of the index; whether they can be true is found when
-/// the tensor is read.
+/// The entry of a tensor. The values are those of the index, and are checked when the tensor is
+/// read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorEntry {
     pub(crate) key: Box<[u8]>,
@@ -31,13 +31,13 @@ impl TensorEntry {
         String::from_utf8_lossy(&self.key)
     }
 
-    /// Returns the name as it is in the index.
+    /// Returns the name in the bytes of the index.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Returns the element type; `None` if TensorFlow 2.21 has none with that number.
+    /// Returns the element type; `None` if TensorFlow 2.21 has no type with that number.
     #[must_use]
     pub fn data_type(&self) -> Option<DataType> {
         DataType::from_number(self.raw.dtype)
@@ -58,14 +58,14 @@ impl TensorEntry {
     /// Returns the number of elements of the tensor.
     ///
     /// # Errors
-    /// If no tensor has such a shape.
+    /// If the shape is impossible.
     pub fn element_count(&self) -> Result<u64, ShapeError> {
         element_count(&self.raw.shape)
     }
 
     /// Returns the number of bytes of the whole tensor in memory: elements times their size; for
-    /// strings and variants, which have no fixed size, the bytes that they are stored in. `None` if
-    /// type or shape are impossible.
+    /// strings and variants, which have no fixed size, their stored size. `None` if type or shape
+    /// are impossible.
     #[must_use]
     pub fn byte_len(&self) -> Option<u64> {
         let count = self.element_count().ok()?;
@@ -75,13 +75,13 @@ impl TensorEntry {
         }
     }
 
-    /// Returns the number of the data file. Of no meaning for a partitioned tensor.
+    /// Returns the number of the data file. Has no meaning for a partitioned tensor.
     #[must_use]
     pub fn shard(&self) -> i32 {
         self.raw.shard
     }
 
-    /// Returns the start of the tensor in its data file, in bytes. Of no meaning for a partitioned
+    /// Returns the start of the tensor in its data file, in bytes. Has no meaning for a partitioned
     /// tensor.
     #[must_use]
     pub fn offset(&self) -> i64 {
@@ -110,15 +110,15 @@ impl TensorEntry {
     /// Returns the pieces of a partitioned tensor; none if it is stored whole.
     ///
     /// # Errors
-    /// If one of them makes no sense.
+    /// If one of them is malformed.
     pub fn slices(&self) -> Result<Vec<TensorSlice>, BundleError> {
         let check = |slice: &super::messages::RawSlice| slice.check();
         let slices: Result<_, _> = self.raw.slices.iter().map(check).collect();
         slices.map_err(|source| BundleError::Slice { name: self.display(), source })
     }
 
-    /// Compares the element type with the one that a caller asks for, as RestoreV2 does before
-    /// anything else of the tensor.
+    /// Compares the element type with the one that a caller requests. RestoreV2 makes this check
+    /// before all others on the tensor.
     ///
     /// # Errors
     /// [`BundleError::DataTypeMismatch`].
@@ -130,7 +130,7 @@ impl TensorEntry {
         Err(BundleError::DataTypeMismatch { name: self.display(), found, expected })
     }
 
-    /// Returns the name for messages.
+    /// Returns the name for use in messages.
     pub(crate) fn display(&self) -> String {
         display(&self.key)
     }
@@ -140,7 +140,7 @@ impl TensorEntry {
         self.element_count().map_err(|source| BundleError::Shape { name: self.display(), source })
     }
 
-    /// Returns the element type, if it is one.
+    /// Returns the element type, if it is known.
     pub(crate) fn checked_type(&self) -> Result<DataType, BundleError> {
         let unknown =
             || BundleError::DataType { name: self.display(), found: describe(self.raw.dtype) };
@@ -148,7 +148,7 @@ impl TensorEntry {
     }
 }
 
-/// Returns a key for messages: the name, or for a piece its bytes escaped.
+/// Returns a key for use in messages: the name; the escaped bytes for a piece.
 pub(crate) fn display(key: &[u8]) -> String {
     match std::str::from_utf8(key) {
         Ok(name) if !name.starts_with('\0') => name.to_owned(),

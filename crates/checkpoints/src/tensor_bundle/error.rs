@@ -12,7 +12,7 @@ use crate::{
     table::{TableDefect, TableError},
 };
 
-/// Why a bundle cannot be opened, a tensor of it not be read, or a bundle not be written.
+/// The reason why a bundle cannot be opened or written, or one of its tensors not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BundleError {
@@ -22,7 +22,7 @@ pub enum BundleError {
         /// The path that was tried.
         path: PathBuf,
     },
-    /// The index is no table, or a damaged one.
+    /// The index is not a table, or is a damaged one.
     #[error("{}: {source}", path.display())]
     Index {
         /// Path of the index.
@@ -44,7 +44,7 @@ pub enum BundleError {
         /// Path of the index.
         path: PathBuf,
     },
-    /// The header is no BundleHeaderProto.
+    /// The header is not a BundleHeaderProto.
     #[error("{}: the header does not parse ({source}): the index was written wrongly; write the checkpoint again", path.display())]
     Header {
         /// Path of the index.
@@ -52,7 +52,7 @@ pub enum BundleError {
         /// The error of the message.
         source: Malformed,
     },
-    /// The versions in the header keep this consumer from reading the bundle.
+    /// The versions in the header do not allow this consumer to read the bundle.
     #[error("{}: {source}", path.display())]
     Version {
         /// Path of the index.
@@ -74,7 +74,7 @@ pub enum BundleError {
         /// The error of the table.
         source: TableError,
     },
-    /// An entry is no BundleEntryProto.
+    /// An entry is not a BundleEntryProto.
     #[error(
         "the entry of tensor {name:?} does not parse ({source}): the index was written wrongly; write the checkpoint again"
     )]
@@ -84,7 +84,7 @@ pub enum BundleError {
         /// The error of the message.
         source: Malformed,
     },
-    /// An entry has a shape that no tensor has.
+    /// An entry has an impossible shape.
     #[error(
         "tensor {name:?} has no possible shape ({source}): the index was written wrongly; write the checkpoint again"
     )]
@@ -94,7 +94,7 @@ pub enum BundleError {
         /// The error of the shape.
         source: ShapeError,
     },
-    /// An entry has an element type that we do not know.
+    /// An entry has an unknown element type.
     #[error(
         "tensor {name:?} has {found}, which is no type of TensorFlow 2.21: a newer release may have written it; read it with that one"
     )]
@@ -124,19 +124,19 @@ pub enum BundleError {
         /// The reason why it is not supported.
         reason: &'static str,
     },
-    /// The size of an entry is not that of its tensor.
+    /// The size in an entry does not match its tensor.
     #[error(
         "tensor {name:?} is stored in {stored} bytes, and its type and shape need {expected}: the index was written wrongly; write the checkpoint again"
     )]
     EntrySize {
         /// The name.
         name: String,
-        /// Bytes that the entry says.
+        /// Number of bytes according to the entry.
         stored: i64,
-        /// Bytes that its type and shape need; for strings the least that they need.
+        /// Bytes that the type and shape need; for strings the smallest number possible.
         expected: u64,
     },
-    /// A tensor starts before its file.
+    /// A tensor has a negative offset.
     #[error(
         "tensor {name:?} is said to start at byte {offset} of its file: the index was written wrongly; write the checkpoint again"
     )]
@@ -146,12 +146,12 @@ pub enum BundleError {
         /// The offset in the entry.
         offset: i64,
     },
-    /// A data file is not there.
+    /// A data file does not exist.
     #[error("tensor {name:?} is in {}, which does not exist: copy all files of the checkpoint", path.display())]
     ShardMissing {
         /// The name.
         name: String,
-        /// The file that was looked for.
+        /// The expected file.
         path: PathBuf,
     },
     /// A data file ends before the tensor does.
@@ -168,7 +168,7 @@ pub enum BundleError {
         /// Bytes that the file has.
         len: u64,
     },
-    /// The bytes of a tensor do not have their checksum.
+    /// The checksum of a tensor's bytes does not match.
     #[error(
         "tensor {name:?} has crc32c {computed:#010x} and {stored:#010x} is stored (shard {shard}, {size} bytes at {offset}): its bytes changed after they were written; take the file from a whole copy"
     )]
@@ -186,7 +186,7 @@ pub enum BundleError {
         /// The checksum of the bytes that were read.
         computed: u32,
     },
-    /// The lengths of the strings of a tensor do not have their checksum.
+    /// The checksum of the string lengths of a tensor does not match.
     #[error(
         "the string lengths of tensor {name:?} have crc32c {computed:#010x} and {stored:#010x} is stored: they changed after they were written, or the shape is not theirs; take the files from a whole copy"
     )]
@@ -198,17 +198,17 @@ pub enum BundleError {
         /// The checksum of the lengths that were read.
         computed: u32,
     },
-    /// The strings or variants of a tensor do not fit into what its entry says.
+    /// The strings or variants of a tensor do not fit into the size of its entry.
     #[error(
         "the elements of tensor {name:?} are longer than the {size} bytes that its entry gives them: the files do not belong together or changed"
     )]
     StringLengths {
         /// The name.
         name: String,
-        /// Bytes that the entry says.
+        /// Number of bytes according to the entry.
         size: i64,
     },
-    /// A length that is no number of at most ten bytes.
+    /// A length is not a varint of at most ten bytes.
     #[error(
         "a length in tensor {name:?} does not decode: the data file changed after it was written; take it from a whole copy"
     )]
@@ -216,7 +216,7 @@ pub enum BundleError {
         /// The name.
         name: String,
     },
-    /// A slice is written wrongly.
+    /// A slice is malformed.
     #[error("a slice of tensor {name:?} makes no sense: {source}")]
     Slice {
         /// The name.
@@ -237,7 +237,7 @@ pub enum BundleError {
         pieces: usize,
         /// Elements that the pieces cover.
         covered: u64,
-        /// Elements that were to be read.
+        /// Number of elements requested.
         needed: u64,
     },
     /// Two pieces of a partitioned tensor overlap.
@@ -248,7 +248,7 @@ pub enum BundleError {
         /// The name.
         name: String,
     },
-    /// A piece of a partitioned tensor has another shape or type than its place.
+    /// A piece of a partitioned tensor does not have the shape or type that its place requires.
     #[error(
         "piece {slice} of tensor {name:?} is {found}, and its place needs {expected}: the index was written wrongly; save all partitions again"
     )]
@@ -259,7 +259,7 @@ pub enum BundleError {
         slice: TensorSlice,
         /// Type and shape of the piece.
         found: String,
-        /// Type and shape that it should have.
+        /// Type and shape that its place requires.
         expected: String,
     },
     /// Reading every tensor would read far more than the files hold, because tensors overlap.
@@ -272,7 +272,7 @@ pub enum BundleError {
         /// Bytes of all data files.
         len: u64,
     },
-    /// Something is wrong with the table that does not keep it from being read.
+    /// A defect of the table that does not keep it from being read.
     #[error("{}: {defect}", path.display())]
     TableDefect {
         /// Path of the index.
@@ -280,7 +280,7 @@ pub enum BundleError {
         /// The defect of the table.
         defect: TableDefect,
     },
-    /// The index has more text in it than a file of its size should.
+    /// The names in the index take more memory than an index of its size should need.
     #[error(
         "the names in the index take more than {limit} bytes, far more than the index itself: it is not read further"
     )]
@@ -288,7 +288,7 @@ pub enum BundleError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// TensorFlow cannot join the pieces of a tensor of this type, which we can.
+    /// TensorFlow cannot join the pieces of a tensor of this type; this crate can.
     #[error(
         "tensor {name:?} is {found} and stored in {pieces} pieces: TensorFlow 2.21 restores each of them alone, but does not join pieces of that type"
     )]
@@ -300,7 +300,7 @@ pub enum BundleError {
         /// Number of pieces.
         pieces: usize,
     },
-    /// The header is missing, and the entry of a tensor was taken for it.
+    /// The header is missing, and the entry of a tensor was read as the header.
     #[error("{}: there is no header; TensorFlow takes the entry of {name:?} for it, so that this tensor is not listed; write the checkpoint again", path.display())]
     HeaderMissing {
         /// Path of the index.
@@ -308,7 +308,7 @@ pub enum BundleError {
         /// The first tensor.
         name: String,
     },
-    /// The header does not say its versions.
+    /// The header has no versions.
     #[error("{}: the header has no versions, and counts as version 0", path.display())]
     NoVersions {
         /// Path of the index.
@@ -328,12 +328,12 @@ pub enum BundleError {
         /// The error of the system.
         source: io::Error,
     },
-    /// A writer was given something that a bundle cannot hold.
+    /// A writer was given a tensor that a bundle cannot hold.
     #[error("tensor {name:?} cannot be written: {reason}")]
     Unwritable {
         /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -351,7 +351,7 @@ impl BundleError {
             | Self::HeaderBlock { source, .. }
             | Self::Lookup { source, .. } => source.kind(),
             Self::Version { source, .. } => kind_of_rejection(source),
-            // No release up to the newest that is known has the type: a newer one may.
+            // No known release has the type: a newer one may.
             Self::DataType { .. } => ErrorKind::TooNew,
             Self::DataTypeMismatch { .. } | Self::Unwritable { .. } => ErrorKind::InvalidInput,
             Self::Unsupported { .. } | Self::NotJoined { .. } => ErrorKind::Unsupported,
@@ -417,8 +417,8 @@ impl BundleError {
 }
 
 impl From<BundleError> for io::Error {
-    /// For readers that stand behind [`io::Read`]: the kind follows the status, the error itself is
-    /// the source.
+    /// Converts the error for readers behind [`io::Read`]: the kind follows the status, and the
+    /// error is the source.
     fn from(error: BundleError) -> Self {
         let kind = match error.status() {
             StatusCode::NotFound => io::ErrorKind::NotFound,

@@ -1,4 +1,4 @@
-//! The names of a bundle's files, and files in memory.
+//! The names of a bundle's files, and in-memory files.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use std::{
 use serdes_files::ReadAt;
 pub use serdes_files::{FileSystem, Files};
 
-/// Files that lie in memory.
+/// Files held in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(HashMap<PathBuf, Arc<Vec<u8>>>);
 
 impl MemoryFiles {
-    /// Creates no files.
+    /// Creates an empty set of files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -61,9 +61,9 @@ pub fn prefix_of_data(path: &Path) -> Option<PathBuf> {
     (is_number(shard) && is_number(shards)).then(|| PathBuf::from(prefix))
 }
 
-/// Returns the prefix of the bundle whose index has this name: `ckpt` of `ckpt.index`, and the
-/// folder of a file that is called `.index`, which TensorFlow makes of a prefix that ends in `/`;
-/// `None` for any other name.
+/// Returns the prefix of the bundle whose index has this name: `ckpt` of `ckpt.index`, for a file
+/// named `.index`, which TensorFlow writes for a prefix that ends in `/`, its folder; `None` for
+/// any other name.
 #[must_use]
 pub fn prefix_of_index(path: &Path) -> Option<PathBuf> {
     if path.file_name()? == ".index" {
@@ -73,7 +73,7 @@ pub fn prefix_of_index(path: &Path) -> Option<PathBuf> {
 }
 
 fn five_digits(number: i32) -> String {
-    // The name is made with %05d, which counts the sign: -1 becomes "-0001".
+    // TensorFlow formats the number with %05d, which counts the sign: -1 becomes "-0001".
     format!("{number:05}")
 }
 

@@ -1,4 +1,4 @@
-//! The messages that a bundle's index holds: the header under the empty key, an entry a tensor.
+//! The messages in a bundle's index: the header under the empty key, and one entry per tensor.
 
 use bytes::Bytes;
 use serdes_version_registry::VersionDef;
@@ -9,7 +9,7 @@ use crate::{
     slice::{Extent, MAX_RANK, SliceError, TensorSlice},
 };
 
-/// In which order the bytes of a number lie in the data files.
+/// The byte order of the data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Endianness {
     /// Lowest byte first.
@@ -22,15 +22,14 @@ pub enum Endianness {
 /// The header of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Number of data files according to the header; part of their names. Not checked when a bundle
-    /// is opened.
+    /// Number of data files according to the header, which is part of their names. Not checked when
+    /// a bundle is opened.
     pub num_shards: i32,
-    /// Byte order of the data; a number that stands for neither is taken for little, as TensorFlow
-    /// does.
+    /// Byte order of the data; an unknown value is read as little-endian, as in TensorFlow.
     pub endianness: Endianness,
     /// The versions that decide whether the bundle may be read.
     pub versions: VersionDef,
-    /// True if the versions were written at all.
+    /// True if the header has versions.
     pub has_versions: bool,
 }
 
@@ -66,8 +65,7 @@ impl Header {
     }
 }
 
-/// Reads a VersionDef into one that may already hold something, as repeated occurrences of the
-/// field merge.
+/// Reads a VersionDef into an existing one, because repeated occurrences of the field merge.
 pub(crate) fn merge_versions(
     versions: &mut VersionDef,
     mut fields: WireReader<'_>,
@@ -105,7 +103,7 @@ pub enum ShapeError {
     /// There are more elements than a 63-bit number can count.
     #[error("it has more elements than can be counted")]
     TooManyElements,
-    /// There are more dimensions than TensorFlow has.
+    /// There are more dimensions than TensorFlow supports.
     #[error("it has {rank} dimensions, and at most 254 are possible")]
     Rank {
         /// Dimensions found.
@@ -144,7 +142,7 @@ pub fn element_count(shape: &[i64]) -> Result<u64, ShapeError> {
     Ok(count as u64)
 }
 
-/// Reads a TensorShapeProto onto the dimensions that are already there.
+/// Reads a TensorShapeProto, appending to the existing dimensions.
 pub(crate) fn merge_shape(
     shape: &mut Vec<i64>,
     mut fields: WireReader<'_>,
@@ -178,10 +176,10 @@ fn write_shape(shape: &[i64], out: &mut BackwardWriter) {
     }
 }
 
-/// An extent as a message has it: start, and length if it is said.
+/// An extent as in a message: start, and length if present.
 type RawExtent = (i64, Option<i64>);
 
-/// A TensorSliceProto whose values were not looked at yet.
+/// A TensorSliceProto before validation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct RawSlice(Vec<RawExtent>);
 
@@ -210,7 +208,7 @@ impl RawSlice {
         Ok(())
     }
 
-    /// Returns the slice, if its values make sense.
+    /// Returns the slice, if its values are valid.
     pub(crate) fn check(&self) -> Result<TensorSlice, SliceError> {
         let extents = self.0.iter().map(|(start, length)| match (*start, length.unwrap_or(-1)) {
             (0, -1) => Extent::Full,
@@ -231,7 +229,7 @@ fn write_slice(slice: &TensorSlice, out: &mut BackwardWriter) {
     }
 }
 
-/// The entry of a tensor as the index has it; nothing but its wire format was checked.
+/// The entry of a tensor as in the index; only its wire format was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct RawEntry {
     pub(crate) dtype: i32,
@@ -239,7 +237,7 @@ pub(crate) struct RawEntry {
     pub(crate) shard: i32,
     pub(crate) offset: i64,
     pub(crate) size: i64,
-    /// As stored: masked.
+    /// The checksum as stored (masked).
     pub(crate) crc: u32,
     pub(crate) slices: Vec<RawSlice>,
 }

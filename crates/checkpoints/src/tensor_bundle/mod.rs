@@ -15,10 +15,10 @@
 //! ```
 //!
 //! Knows the bundle as TensorFlow 2.21 reads and writes it, and the status that TensorFlow gives
-//! for each defect. What a verdict is, and what a device is, it must never know.
+//! for each defect. Does not depend on verdicts or devices.
 //!
-//! Opening looks at the table, the header and the versions, and at nothing else; every other defect
-//! is found when the index is listed or a tensor is read; [`Bundle::verify`] looks for all of them.
+//! Opening checks the table, the header and the versions only. Other defects are found when the
+//! index is listed or a tensor is read; [`Bundle::verify`] looks for all of them.
 
 mod data;
 mod detect;
@@ -51,7 +51,7 @@ pub use writer::{BundleOptions, BundleSummary, BundleWriter, TensorWriter, even_
 
 use serdes_version_registry::Consumer;
 
-/// Returns the newest TensorFlow that is known here as a reader of bundles.
+/// Returns the newest TensorFlow release that this build knows as a reader of bundles.
 #[must_use]
 pub fn default_consumer() -> Consumer {
     Consumer::new("tensor_bundle", "checkpoint", 1, 0).of_release(crate::NEWEST_RELEASE)

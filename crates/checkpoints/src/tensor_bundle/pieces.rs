@@ -1,9 +1,9 @@
-//! Partitioned tensors: finding the pieces, checking that they cover what is wanted, joining them
-//! in one pass.
+//! Partitioned tensors: finding the pieces, checking that they cover the requested part, joining
+//! them in one pass.
 //!
-//! The elements of a piece come in the same order in the piece and in the whole. So every piece is
-//! read once, from its start to its end, while the whole is given out in order; the memory is a
-//! small buffer a piece.
+//! The elements of a piece are in the same order in the piece and in the whole. So every piece is
+//! read once, from start to end, while the whole is returned in order; memory is one small buffer
+//! per piece.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -18,17 +18,17 @@ use crate::slice::{Bounds, Runs, TensorSlice, are_apart, elements_in};
 /// Memory for the buffers of all pieces together, in bytes.
 const BUFFERS: usize = 4 << 20;
 
-/// A piece of a tensor: where it belongs and where it lies.
+/// A piece of a tensor: its box in the tensor, and its stored bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) entry: TensorEntry,
-    /// Start and length a dimension.
+    /// Start and length per dimension.
     pub(super) bounds: Bounds,
 }
 
 impl Bundle {
     /// Returns the boxes of the pieces of a partitioned tensor, which must not overlap. Checked
-    /// before a piece is looked up, as TensorFlow does it.
+    /// before a piece is looked up, as in TensorFlow.
     fn boxes(&self, entry: &TensorEntry) -> Result<Vec<Bounds>, BundleError> {
         let bounds_of = |slice: TensorSlice| {
             slice
@@ -48,7 +48,7 @@ impl Bundle {
     }
 
     /// Returns the pieces of a tensor, each looked up and compared with its place. A tensor that is
-    /// stored whole is its own only piece.
+    /// stored whole has itself as its only piece.
     pub(super) fn pieces(&self, entry: &TensorEntry) -> Result<Vec<Piece>, BundleError> {
         let whole = TensorSlice::full(entry.shape().len());
         let bounds_of = |slice: &TensorSlice| {
@@ -64,8 +64,8 @@ impl Bundle {
         let mut pieces = Vec::with_capacity(entry.raw.slices.len());
         for slice in entry.slices()? {
             let bounds = bounds_of(&slice)?;
-            // A piece that covers everything is stored under the tensor's own name, where this
-            // entry is.
+            // A piece that covers everything is stored under the tensor's own name, which is this
+            // entry.
             let found = if slice.is_full() {
                 let mut found = entry.clone();
                 found.raw.slices.clear();
@@ -105,17 +105,18 @@ impl Bundle {
     }
 }
 
-/// Gives the bytes of a partitioned tensor in row-major order.
+/// Returns the bytes of a partitioned tensor in row-major order.
 #[derive(Debug)]
 pub(super) struct Joined {
     name: String,
     element: u64,
     total: u64,
-    /// The next element to give out, in whole runs; what is left of the current run lies before it.
+    /// The next element to return, counted in whole runs; the rest of the current run lies before
+    /// it.
     position: u64,
     pieces: Vec<(PlainStream, Runs)>,
     queue: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The piece that is being read, and the bytes of its run that are left.
+    /// The current piece, and the number of bytes left of its run.
     current: Option<(usize, u64)>,
 }
 
@@ -196,11 +197,11 @@ impl Joined {
 
 impl Bundle {
     /// Reads a part of a tensor, as RestoreV2 does for a slice specification: `slice` of the tensor
-    /// `entry`, as contiguous little-endian elements in row-major order. Every stored piece that it
-    /// touches is read whole and checked.
+    /// `entry`, as contiguous little-endian elements in row-major order. Every stored piece that
+    /// the slice touches is read whole and verified.
     ///
     /// # Errors
-    /// If the slice does not lie in the tensor, the pieces do not cover it, or one of them is
+    /// If the slice is not within the tensor, the pieces do not cover it, or one of them is
     /// damaged.
     pub fn read_slice(
         &self,
@@ -223,8 +224,8 @@ impl Bundle {
         let element =
             element.ok_or_else(|| unsupported("parts are read only of elements of fixed size"))?;
         let touched = self.touched(entry, slice, &wanted, needed)?;
-        // The pieces hold at least as many bytes as are wanted, and their files were compared with
-        // their entries.
+        // The pieces hold at least the requested bytes, and the lengths of their files were
+        // compared with their entries.
         let stored = touched.iter().try_fold(0u64, |sum, (piece, _)| {
             let place = self.place(&piece.entry)?;
             Ok::<_, BundleError>(sum.saturating_add(place.size))
@@ -238,8 +239,8 @@ impl Bundle {
         Ok(out)
     }
 
-    /// Returns the pieces of a tensor that a part of it of `needed` elements lies in, each with
-    /// what they have in common.
+    /// Returns the pieces that intersect a part of a tensor, which has `needed` elements, each with
+    /// the intersection.
     fn touched(
         &self,
         entry: &TensorEntry,
@@ -264,8 +265,8 @@ impl Bundle {
         Ok(touched)
     }
 
-    /// Checks, without reading data, that RestoreV2 can give a tensor or a part of it: that it is
-    /// covered by what is stored, and that the files are as long as the index says.
+    /// Checks, without reading data, that RestoreV2 can restore a tensor or a part of it: that the
+    /// stored pieces cover it, and that the files are as long as the index says.
     pub fn check_restorable(
         &self,
         entry: &TensorEntry,
@@ -292,8 +293,8 @@ impl Bundle {
         touched.iter().try_for_each(|piece| self.place(&piece.entry).map(|_| ()))
     }
 
-    /// Reads a piece and copies what it has in `common` into `out`, which is the box `wanted` of
-    /// the tensor.
+    /// Reads a piece and copies its box `common` into `out`, which is the box `wanted` of the
+    /// tensor.
     fn scatter(
         &self,
         piece: Piece,
@@ -338,7 +339,7 @@ impl Bundle {
     }
 }
 
-/// Reads `bytes` bytes of a stream and forgets them.
+/// Reads `bytes` bytes of a stream and discards them.
 fn skip(stream: &mut PlainStream, mut bytes: u64, target: &mut [u8]) -> Result<(), BundleError> {
     while bytes > 0 {
         let count = target.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));

@@ -21,11 +21,11 @@ use crate::{
     table::{Cursor, Table, TableDefect},
 };
 
-/// Open data files that are kept at hand.
+/// Number of data files that are kept open.
 const OPEN_SHARDS: usize = 128;
 
-/// A bundle (V2 checkpoint) that is open for reading, with the first 128 of its data files; those
-/// of a place that answers late, and others, are opened when a tensor in them is read.
+/// A bundle (V2 checkpoint) that is open for reading, with the first 128 of its data files open.
+/// Further files, and files in remote storage, are opened when a tensor in them is read.
 #[derive(Debug)]
 pub struct Bundle {
     files: Arc<dyn Files>,
@@ -34,7 +34,7 @@ pub struct Bundle {
     index: Arc<dyn ReadAt>,
     table: Table<Arc<dyn ReadAt>>,
     header: Header,
-    /// Key of the entry that was taken for the header; empty for a real one.
+    /// Key of the entry that was read as the header; empty for a real header.
     header_key: Box<[u8]>,
     shards: Mutex<HashMap<i32, Arc<Shard>>>,
 }
@@ -55,27 +55,27 @@ impl std::fmt::Debug for Shard {
     }
 }
 
-/// The tensors of a bundle, and what was wrong with the index on the way.
+/// The tensors of a bundle, and the defects of its index.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Listing {
     /// The tensors in the order of the index.
     pub tensors: Vec<TensorEntry>,
-    /// Defects; none of them keeps the other tensors from being read.
+    /// Defects; they do not affect the listed tensors.
     pub defects: Vec<BundleError>,
 }
 
 impl Bundle {
-    /// Opens the bundle with `prefix` (the path of its index without `.index`) if this build may
-    /// read it: the newest TensorFlow of the release table as the consumer.
+    /// Opens the bundle with `prefix` (the path of its index without `.index`) for the newest
+    /// TensorFlow of the release table as the consumer.
     ///
     /// # Errors
-    /// What keeps it from being opened; nothing else of it is looked at.
+    /// The reason why it cannot be opened; nothing else is checked.
     pub fn open(prefix: impl AsRef<Path>) -> Result<Self, BundleError> {
         Self::open_in(FileSystem, prefix)
     }
 
-    /// Returns the same out of `files`.
+    /// Opens the bundle with `prefix` from `files`, like [`open`](Self::open).
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -88,11 +88,11 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Opens a bundle out of `files` whatever its versions say; [`Bundle::check_versions`] judges
-    /// those.
+    /// Opens a bundle from `files` without checking its versions; [`Bundle::check_versions`] does
+    /// that.
     ///
     /// # Errors
-    /// What keeps it from being opened.
+    /// The reason why it cannot be opened.
     pub fn open_any(
         files: impl Files + 'static,
         prefix: impl AsRef<Path>,
@@ -100,8 +100,8 @@ impl Bundle {
         Self::open_holding(Arc::new(files), prefix.as_ref(), |index| !index.answers_late())
     }
 
-    /// Like [`open_any`](Self::open_any), where the data are going to be read: those of the bundle
-    /// that is opened, also if another one takes its place meanwhile.
+    /// Like [`open_any`](Self::open_any), for callers that will read the data: the reads see the
+    /// opened bundle even if another one replaces it meanwhile.
     ///
     /// # Errors
     /// As [`open_any`](Self::open_any).
@@ -112,7 +112,7 @@ impl Bundle {
         Self::open_holding(Arc::new(files), prefix.as_ref(), |_| true)
     }
 
-    /// Opens a bundle, and its data files with it if `holds` returns true for the index: open files
+    /// Opens a bundle, and also its data files if `holds` returns true for the index: open files
     /// can be read to the end even if the bundle is replaced.
     fn open_holding(
         files: Arc<dyn Files>,
@@ -156,7 +156,7 @@ impl Bundle {
                 None => BundleError::NoHeader { path },
             });
         }
-        // Whatever comes first is taken for the header, as TensorFlow takes it.
+        // The first entry is read as the header, as in TensorFlow.
         let header =
             Header::parse(cursor.value()).map_err(|source| BundleError::Header { path, source })?;
         let header_key = cursor.key().into();
@@ -164,7 +164,7 @@ impl Bundle {
         Ok(Self { files, prefix, index, table, header, header_key, shards: Mutex::default() })
     }
 
-    /// Opens the data files, as many as are kept at hand. What is missing is found when it is read.
+    /// Opens the data files, up to the limit. A missing file is reported when it is read.
     fn hold_data(&self) {
         let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
         let most = i32::try_from(OPEN_SHARDS).unwrap_or(i32::MAX);
@@ -209,7 +209,7 @@ impl Bundle {
         &self.table
     }
 
-    /// Returns the defects in the header of a bundle that opens.
+    /// Returns the defects of the header that do not keep the bundle from being opened.
     #[must_use]
     pub fn header_defects(&self) -> Vec<BundleError> {
         let path = index_path(&self.prefix);
@@ -223,8 +223,8 @@ impl Bundle {
     }
 
     /// Returns every tensor of the index, in its order, and the defects met. Pieces of partitioned
-    /// tensors are not listed; a tensor whose entry was taken for the header is not listed either,
-    /// as in TensorFlow.
+    /// tensors are not listed; a tensor whose entry was read as the header is not listed either, as
+    /// in TensorFlow.
     #[must_use]
     pub fn tensors(&self) -> Listing {
         let mut listing = Listing::default();
@@ -261,7 +261,7 @@ impl Bundle {
             } else {
                 match TensorEntry::parse(key, cursor.value()) {
                     Ok(entry) => listing.tensors.push(entry),
-                    // The header's key again, which was complained about: no tensor is lost.
+                    // A repeated key of the header was reported already, and no tensor is lost.
                     Err(_) if key.is_empty() => {}
                     Err(defect) => listing.defects.push(defect),
                 }
@@ -292,7 +292,7 @@ impl Bundle {
         cursor.valid() && cursor.key().starts_with(prefix)
     }
 
-    /// Returns the same with a cursor that keeps its block from one search to the next.
+    /// Like `tensor`, with a cursor that keeps its block between searches.
     pub fn find(
         &self,
         cursor: &mut Cursor<'_, Arc<dyn ReadAt>>,
@@ -341,7 +341,7 @@ impl Bundle {
         Ok(shard)
     }
 
-    /// Returns true if the index at the prefix was replaced since it was opened.
+    /// Returns true if the index at the prefix was replaced after it was opened.
     fn is_replaced(&self) -> bool {
         let now = self.files.open_anew(&index_path(&self.prefix));
         let (now, then) = (now.ok().and_then(|index| index.stamp()), self.index.stamp());
@@ -349,7 +349,7 @@ impl Bundle {
     }
 }
 
-/// Returns the pieces that no tensor refers to.
+/// Returns the pieces to which no tensor refers.
 fn orphans(tensors: &[TensorEntry], pieces: &[Box<[u8]>]) -> Vec<BundleError> {
     let mut referred = HashSet::new();
     for tensor in tensors {

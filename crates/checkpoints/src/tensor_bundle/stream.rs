@@ -1,15 +1,15 @@
-//! A tensor's bytes as a stream, whether it is stored whole or in pieces.
+//! A tensor's bytes as a stream, for tensors stored whole or in pieces.
 
 use std::io::{self, Read};
 
 use super::{Bundle, data::PlainStream, entry::TensorEntry, error::BundleError, pieces::Joined};
 
-/// Gives the bytes of a tensor of fixed element size, in order, as little-endian elements in
+/// Reads the bytes of a tensor of fixed element size, in order, as little-endian elements in
 /// row-major order.
 ///
-/// The last bytes are given only if the checksums hold: bytes of a tensor that were all read
-/// without an error are those that were written. As [`Read`], errors are [`io::Error`]s with the
-/// [`BundleError`] as their source.
+/// The last bytes are returned only if the checksums match: if all bytes of a tensor were read
+/// without an error, they are the bytes that were written. Errors of [`Read`] are [`io::Error`]s
+/// with the [`BundleError`] as their source.
 #[derive(Debug)]
 pub struct TensorReader(Source);
 
@@ -20,7 +20,7 @@ enum Source {
 }
 
 impl TensorReader {
-    /// Reads up to `to.len()` bytes and says how many; 0 at the end, or if `to` is empty.
+    /// Reads up to `to.len()` bytes and returns their number; 0 at the end, or if `to` is empty.
     ///
     /// # Errors
     /// If the data is damaged, cut off, or cannot be read.
@@ -39,11 +39,11 @@ impl Read for TensorReader {
 }
 
 impl Bundle {
-    /// Returns the bytes of a tensor of fixed element size, as a stream. Its memory is small
-    /// whatever the tensor is.
+    /// Returns a stream of the bytes of a tensor of fixed element size. It needs little memory for
+    /// tensors of any size.
     ///
     /// # Errors
-    /// Everything that can be found without reading the data: an impossible shape or type, a wrong
+    /// Every error that can be found without reading the data: an impossible shape or type, a wrong
     /// size, a missing or short file, a tensor of strings or variants, pieces that do not cover the
     /// tensor.
     pub fn reader(&self, entry: &TensorEntry) -> Result<TensorReader, BundleError> {
@@ -58,7 +58,7 @@ impl Bundle {
     /// [`TensorEntry::byte_len`].
     ///
     /// # Errors
-    /// As [`Bundle::reader`], or damaged data; what is in `to` then means nothing.
+    /// As [`Bundle::reader`], or damaged data; the contents of `to` are then unspecified.
     pub fn read_into(&self, entry: &TensorEntry, to: &mut [u8]) -> Result<(), BundleError> {
         let mut reader = self.reader(entry)?;
         let expected = entry.byte_len().unwrap_or(0);
@@ -82,8 +82,8 @@ impl Bundle {
     /// # Errors
     /// As [`Bundle::read_into`].
     pub fn read(&self, entry: &TensorEntry) -> Result<Vec<u8>, BundleError> {
-        // The reader has compared the size with the files, so that an entry cannot ask for more
-        // memory than they hold.
+        // The reader has compared the size with the files, so that an entry cannot request more
+        // memory than they justify.
         let mut reader = self.reader(entry)?;
         let len = usize::try_from(entry.byte_len().unwrap_or(0)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len];

@@ -1,4 +1,4 @@
-//! String and variant tensors: elements of any length, with checksums among the bytes.
+//! String and variant tensors: elements of any length, with embedded checksums.
 
 use serdes_files::Crc32c;
 use serdes_graph_format::data_type::{DataType, describe};
@@ -15,7 +15,7 @@ use crate::checksum::unmask;
 /// Bytes that are read from a data file at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// Walks over the bytes of an entry from its start; it may pass the entry's end, as TensorFlow's
+/// Reads the bytes of an entry from its start; it may read past the entry's end, as TensorFlow's
 /// reader may.
 struct Walk<'a> {
     place: &'a StoredBytes,
@@ -31,13 +31,13 @@ impl<'a> Walk<'a> {
         Self { place, entry, buffer: Vec::new(), used: 0, next: place.offset }
     }
 
-    /// Bytes passed since the start of the entry.
+    /// Returns the number of bytes read since the start of the entry.
     fn passed(&self) -> u64 {
         let ready = (self.buffer.len() - self.used) as u64;
         self.next.saturating_sub(self.place.offset).saturating_sub(ready)
     }
 
-    /// Returns the number of bytes of the file that are not passed yet.
+    /// Returns the number of bytes of the file that are left.
     fn rest(&self) -> u64 {
         self.place.shard.len.saturating_sub(self.place.offset).saturating_sub(self.passed())
     }
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         read_failed(&self.place.shard, self.entry, std::io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Up to `wanted` bytes, at least one.
+    /// Returns up to `wanted` bytes, at least one.
     fn some(&mut self, wanted: usize) -> Result<&[u8], BundleError> {
         if self.used == self.buffer.len() {
             let rest = self.place.shard.len.saturating_sub(self.next);
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
         length.ok_or_else(|| BundleError::StringLength { name: self.entry.display() })
     }
 
-    /// Returns the next `len` bytes, appended to `out` and to the checksum.
+    /// Reads the next `len` bytes, appending them to `out` and to the checksum.
     fn bytes(
         &mut self,
         mut len: u64,
@@ -105,12 +105,12 @@ impl<'a> Walk<'a> {
 }
 
 impl Bundle {
-    /// Gives each element of a string tensor to `each`, in order. The checksum of the lengths is
-    /// compared before the first element, that of the bytes after the last: what was given counts
-    /// only if this returns without an error.
+    /// Calls `each` with every element of a string tensor, in order. The checksum of the lengths is
+    /// compared before the first element, the checksum of the bytes after the last: the elements
+    /// are valid only if this returns without an error.
     ///
     /// # Errors
-    /// If the tensor holds no strings, or is damaged, or is partitioned.
+    /// If the tensor does not hold strings, is damaged, or is partitioned.
     pub fn for_each_string(
         &self,
         entry: &TensorEntry,
@@ -119,8 +119,7 @@ impl Bundle {
         self.elements(entry, DataType::String, each)
     }
 
-    /// Returns the elements of a string tensor, in row-major order. Memory is what the strings
-    /// take.
+    /// Returns the elements of a string tensor, in row-major order.
     ///
     /// # Errors
     /// As [`Bundle::for_each_string`].
@@ -130,8 +129,8 @@ impl Bundle {
         Ok(strings)
     }
 
-    /// Gives each element of a variant tensor, as the serialized VariantTensorDataProto that is
-    /// stored, to `each`.
+    /// Calls `each` with every element of a variant tensor, as the stored serialized
+    /// VariantTensorDataProto.
     ///
     /// # Errors
     /// As [`Bundle::for_each_string`].
@@ -178,19 +177,19 @@ impl Bundle {
     ) -> Result<(), BundleError> {
         let swap = self.swaps();
         if place.size == 0 {
-            // Nothing was stored, not even the checksum of the lengths; nothing is read.
+            // Nothing was stored, not even the checksum of the lengths, so nothing is read.
             return check_crc(entry, Crc32c::new().value());
         }
         let mut walk = Walk::new(place, entry);
         let mut crc = Crc32c::new();
-        // A length takes at least a byte of the file, which `place` compared the count with; of
-        // holes a file may have any number.
+        // A length takes at least a byte of the file, and `place` compared the count with its
+        // length; a sparse file can be of any length.
         let mut lengths =
             Vec::with_capacity(usize::try_from(place.count.min(1 << 16)).unwrap_or(0));
         for _ in 0..place.count {
             let length = walk.length()?;
             lengths.push(length);
-            // The checksum is over the lengths as numbers in the byte order of the writer, of 32
+            // The checksum covers the lengths as numbers in the byte order of the writer, of 32
             // bits where they fit.
             match (u32::try_from(length), swap) {
                 (Ok(length), false) => crc.update(&length.to_le_bytes()),

@@ -1,11 +1,11 @@
 //! Replaces a bundle so that at every moment the old one or the new one can be read.
 //!
-//! The names of data files say how many there are. A bundle gets another number than the old one
-//! has, if need be by an empty data file at its end, so that no file of the old one is touched
-//! until the rename of the index switches from the one to the other. What the index does not name
-//! is removed afterwards.
+//! The names of data files contain their number. The new bundle gets another number than the old
+//! one, if necessary by adding an empty data file, so that no file of the old one is touched until
+//! the rename of the index switches from one to the other. Files that the index does not name are
+//! removed afterwards.
 //!
-//! This part must never know what is in the data files.
+//! Does not depend on the contents of the data files.
 
 use std::{
     collections::BTreeSet,
@@ -23,18 +23,18 @@ use super::{
     reader::Bundle,
 };
 
-/// The files that a prefix has before.
+/// The files at a prefix before the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// A bundle of this number of data files.
+    /// A bundle with this number of data files.
     Bundle(i32),
-    /// An index that does not say which data files it needs.
+    /// An index from which the data files cannot be determined.
     Unknown,
 }
 
-/// The right to switch bundles in a directory, one saver at a time: two that do it at once could
-/// each have the names that the other has.
+/// The right to switch bundles in a directory, held by one saver at a time: two at once could pick
+/// the same file names.
 #[derive(Debug)]
 pub(super) struct Switch {
     /// The prefix: a directory without links, and the name of the bundle.
@@ -43,7 +43,7 @@ pub(super) struct Switch {
     before: Before,
     /// Number of data files of the new bundle.
     count: i32,
-    /// Data files that have their names already; removed unless the index follows.
+    /// Data files that were already renamed; removed unless the index follows.
     appeared: Vec<PathBuf>,
     switched: bool,
     /// Held until the switch is done.
@@ -51,8 +51,8 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    /// Waits for its turn and looks at what is there. `directory` has no links; `wanted` is how
-    /// many data files the new bundle has at least.
+    /// Waits for its turn and examines the existing files. `directory` has no links; `wanted` is
+    /// the smallest number of data files of the new bundle.
     pub(super) fn begin(directory: &Path, name: &OsStr, wanted: i32) -> Result<Self, BundleError> {
         let turn = Turn::take(directory).map_err(|source| io_error(directory, source))?;
         let prefix = directory.join(name);
@@ -83,7 +83,7 @@ impl Switch {
         self.count
     }
 
-    /// Gives the next data file its name.
+    /// Renames the next data file to its final name.
     pub(super) fn put(
         &mut self,
         file: Replacement,
@@ -93,7 +93,7 @@ impl Switch {
         let name = data_path(Path::new(&self.name), number, self.count);
         let mut file = file.named(name.as_os_str());
         if let Before::Bundle(old) = self.before {
-            // An additional one has what the first one had.
+            // The additional file has the permissions of the first one.
             let model = if number < old { number } else { 0 };
             file = file.modelled_on(&data_path(&self.prefix, model, old))?;
         }
@@ -103,7 +103,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Switches to the new bundle: the index gets its name.
+    /// Switches to the new bundle by renaming the index.
     pub(super) fn finish(
         mut self,
         mut index: Replacement,
@@ -112,7 +112,7 @@ impl Switch {
         let directory = index.directory().to_owned();
         index.settle(durability)?;
         if durability == Durability::Data {
-            // The data files have their names on the disk before the index has.
+            // The names of the data files reach the disk before the name of the index does.
             files::sync_directory(&directory)?;
         }
         index.appear()?;
@@ -124,9 +124,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Removes the data files that the index does not name. Failures are no concern of the save.
+    /// Removes the data files that the index does not name. Failures do not fail the save.
     fn remove_superseded(&self) {
-        // Without a readable index, it is unknown to which bundle the data files belong.
+        // Without a readable index it is unknown which bundle the data files belong to.
         if !matches!(self.before, Before::Bundle(_)) {
             return;
         }
@@ -159,7 +159,7 @@ fn io_error(path: &Path, source: io::Error) -> BundleError {
     BundleError::Io { path: path.to_owned(), source }
 }
 
-/// Returns the data files of a prefix, of whatever bundle, and the count in the name of each.
+/// Returns the data files of all bundles at a prefix, with the count in the name of each.
 fn data_files(prefix: &Path, name: &OsStr) -> io::Result<Vec<(PathBuf, i32)>> {
     let directory = prefix.parent().unwrap_or(prefix);
     let mut files = Vec::new();
@@ -176,7 +176,7 @@ fn data_files(prefix: &Path, name: &OsStr) -> io::Result<Vec<(PathBuf, i32)>> {
     Ok(files)
 }
 
-/// Returns the count in `00000-of-00001`; `None` if it is no end of the name of a data file.
+/// Returns the count in `00000-of-00001`; `None` if the text is not the end of a data file's name.
 fn count_in(end: &[u8]) -> Option<i32> {
     let (number, count) = str::from_utf8(end).ok()?.split_once("-of-")?;
     let digits = |text: &str| text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Checking a whole bundle: what can be said of its tensors without their data, and with it.
+//! Verification of a whole bundle, without its data and with it.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -16,7 +16,7 @@ use super::{
     reader::Listing,
 };
 
-/// Large tensors are shared between threads in parts of this size, in bytes.
+/// Size of the parts in which large tensors are shared between threads, in bytes.
 const SEGMENT: u64 = 8 << 20;
 /// Bytes that a thread reads at a time; they stay in the processor's cache for the checksum.
 const STEP: usize = 128 << 10;
@@ -49,7 +49,7 @@ pub(super) const JOINED_BY_TENSORFLOW: [DataType; 17] = [
 pub struct VerifyOptions<'a> {
     /// True if every byte of every tensor is read and compared with its checksum.
     pub(crate) verify_data: bool,
-    /// Threads that read data; 0 for as many as the machine has.
+    /// Number of threads that read data; 0 for as many as the machine has.
     threads: usize,
     monitor: Option<&'a ProgressMonitor>,
 }
@@ -65,20 +65,20 @@ impl std::fmt::Debug for VerifyOptions<'_> {
 }
 
 impl<'a> VerifyOptions<'a> {
-    /// Returns the same with or without reading the data.
+    /// Sets whether the data is read and compared with its checksums.
     #[must_use]
     pub fn with_data(self, verify_data: bool) -> Self {
         Self { verify_data, ..self }
     }
 
-    /// Returns the same with a number of threads; 0 for as many as the machine has.
+    /// Sets the number of threads; 0 for as many as the machine has.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Returns the same with a monitor, which hears of the bytes of data that are read and may stop
-    /// reading: the answer is incomplete then.
+    /// Sets a monitor, which is told the number of bytes read and may stop reading: the report is
+    /// then incomplete.
     #[must_use]
     pub fn with_monitor(self, monitor: &'a ProgressMonitor) -> Self {
         Self { monitor: Some(monitor), ..self }
@@ -89,15 +89,15 @@ impl<'a> VerifyOptions<'a> {
         self.monitor.is_some_and(ProgressMonitor::is_cancelled)
     }
 
-    /// Says how many bytes are going to be read, before the first are.
+    /// Reports the number of bytes that will be read.
     fn begin(&self, bytes: u64) {
         if let Some(monitor) = self.monitor {
             monitor.begin(Phase::Verify, bytes);
         }
     }
 
-    /// Says how many bytes were read; whether to go on is asked by
-    /// [`is_cancelled`](Self::is_cancelled).
+    /// Reports bytes that were read. The caller asks [`is_cancelled`](Self::is_cancelled) if
+    /// reading is to stop.
     pub(crate) fn advance(&self, bytes: u64) {
         if let Some(monitor) = self.monitor {
             monitor.advance(bytes).unwrap_or_default();
@@ -105,47 +105,47 @@ impl<'a> VerifyOptions<'a> {
     }
 }
 
-/// The findings about a bundle that opens.
+/// The result of verifying a bundle that can be opened.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct BundleReport {
     /// The tensors, in the order of the index.
     pub tensors: Vec<TensorEntry>,
-    /// Defects that keep no tensor from being restored, and those that would, if the data was not
-    /// verified.
+    /// Defects that keep no tensor from being restored, and, if the data was not verified, defects
+    /// that would.
     pub warnings: Vec<BundleError>,
     /// Tensors that cannot be restored; empty unless the data was verified.
     pub errors: Vec<BundleError>,
-    /// Bytes of data that were read and have their checksum.
+    /// Number of bytes that were read and whose checksums match.
     pub verified_bytes: u64,
 }
 
-/// Something whose checksum is to be compared: a tensor or a piece of one.
+/// A unit with one checksum: a tensor or a piece of one.
 struct Stored {
     entry: TensorEntry,
     place: StoredBytes,
-    /// Checksums of the segments, as they come in.
+    /// Checksums of the segments, filled in as they are computed.
     segments: Vec<AtomicU64>,
 }
 
 impl Stored {
-    /// Returns the bytes that are read of it.
+    /// Returns the number of its bytes that are read.
     fn read_bytes(&self) -> u64 {
         self.place.size.min(self.place.shard.len)
     }
 }
 
 impl Bundle {
-    /// Looks at everything: the table, the header, the entry of every tensor and where it lies;
-    /// with [`VerifyOptions::with_data`], every byte of every tensor, in parallel. The versions
-    /// are not judged here.
+    /// Checks the table, the header, and the entry and location of every tensor; with
+    /// [`VerifyOptions::with_data`], also every byte of every tensor, in parallel. The versions are
+    /// not checked here.
     #[must_use]
     pub fn verify(&self, options: &VerifyOptions<'_>) -> BundleReport {
         let mut report =
             BundleReport { warnings: self.header_defects(), ..BundleReport::default() };
         let path = super::files::index_path(self.prefix());
         let mut blocks = self.table().verify_blocks();
-        // Lost data blocks are met again when the tensors are listed.
+        // Lost data blocks are reported again when the tensors are listed.
         blocks.retain(|defect| !matches!(defect, crate::table::TableDefect::Block(_)));
         report.warnings.extend(
             blocks
@@ -153,8 +153,8 @@ impl Bundle {
                 .map(|defect| BundleError::TableDefect { path: path.clone(), defect }),
         );
         let Listing { mut tensors, defects } = self.tensors();
-        // TensorFlow lists the header's key as a name where it comes again, and finds the header
-        // there: there is no such tensor.
+        // Where the header's key occurs again, TensorFlow lists it as a name, but finds the header
+        // under it: there is no such tensor.
         tensors.retain(|tensor| !tensor.key.is_empty());
         let (lost, harmless): (Vec<_>, Vec<_>) = defects.into_iter().partition(is_loss);
         report.warnings.extend(harmless);
@@ -162,8 +162,8 @@ impl Bundle {
         let mut cursor = self.table().cursor();
         let mut stored = Vec::new();
         for tensor in &tensors {
-            // Looked up by its name, as a restore does: an index out of order lists tensors that no
-            // search finds.
+            // Looked up by name, as in a restore: an index out of order lists tensors that a search
+            // does not find.
             let examined = self
                 .find(&mut cursor, &tensor.key)
                 .and_then(|entry| self.examine(&entry, &mut stored));
@@ -187,7 +187,7 @@ impl Bundle {
         report
     }
 
-    /// Checks an entry without its data, and notes where the data lies.
+    /// Checks an entry without its data, and records the location of the data.
     fn examine(&self, entry: &TensorEntry, stored: &mut Vec<Stored>) -> Result<(), BundleError> {
         let mut note = |entry: TensorEntry| {
             let place = self.place(&entry)?;
@@ -216,7 +216,7 @@ impl Bundle {
     ) {
         errors.extend(cut_off_overlapping(&mut stored));
         options.begin(stored.iter().map(Stored::read_bytes).sum());
-        // In the order of the files, so that the disk reads forward.
+        // Sorted by file and offset, so that the disk reads forward.
         stored.sort_by_key(|part| (part.entry.raw.shard, part.place.offset));
 
         let verification = Verification::new(&stored, options);
@@ -224,7 +224,7 @@ impl Bundle {
         let work = || verification.work(self);
         std::thread::scope(|scope| {
             for _ in 1..threads {
-                // Without another thread the work is done here.
+                // If no thread can be started, this thread does the work.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
@@ -236,8 +236,7 @@ impl Bundle {
         errors.extend(verification.errors());
     }
 
-    /// Reads a segment of a tensor, or all of a tensor of strings, and says how many bytes that
-    /// was.
+    /// Reads a segment of a tensor, or a whole tensor of strings, and returns the number of bytes.
     fn verify_unit(
         &self,
         stored: &Stored,
@@ -272,8 +271,8 @@ impl Bundle {
     }
 }
 
-/// Takes off the parts from where they are more than their files could hold without overlaps, which
-/// could make a small file take for ever; answers what is wrong then.
+/// Cuts the list where its parts exceed what their files could hold without overlaps, since a small
+/// file could then take very long; returns the error in this case.
 fn cut_off_overlapping(stored: &mut Vec<Stored>) -> Option<BundleError> {
     let mut shards: Vec<(i32, u64)> =
         stored.iter().map(|part| (part.entry.raw.shard, part.place.shard.len)).collect();
@@ -295,7 +294,7 @@ struct Verification<'a> {
     stored: &'a [Stored],
     options: &'a VerifyOptions<'a>,
     threads: usize,
-    /// Part and segment, in the order in which they are read.
+    /// Part and segment, in reading order.
     units: Vec<(usize, usize)>,
     /// Number of units that a thread takes at a time.
     batch: usize,
@@ -303,7 +302,7 @@ struct Verification<'a> {
     next: AtomicUsize,
     /// The errors, each with the index of its part.
     found: Mutex<Vec<(usize, BundleError)>>,
-    /// Bytes that were read.
+    /// Number of bytes that were read.
     read: AtomicU64,
 }
 
@@ -330,7 +329,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// Reads what no other thread has taken, until nothing is left.
+    /// Reads units that no other thread has taken, until none is left.
     fn work(&self, bundle: &Bundle) {
         let mut buffer = Vec::new();
         loop {
@@ -343,7 +342,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// Reads these units; whether to go on.
+    /// Reads these units; returns false if reading is to stop.
     fn read(&self, bundle: &Bundle, units: &[(usize, usize)], buffer: &mut Vec<u8>) -> bool {
         let mut bytes = 0;
         for (part, segment) in units {
@@ -365,13 +364,13 @@ impl<'a> Verification<'a> {
         true
     }
 
-    /// Adds `bytes` to those that were read, and to the progress that the caller sees.
+    /// Adds `bytes` to the total, and to the progress that the caller sees.
     fn count_read(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::Relaxed);
         self.options.advance(bytes);
     }
 
-    /// Returns the errors, one a part, in the order of the files.
+    /// Returns the errors, one per part, in the order of the files.
     fn errors(self) -> impl Iterator<Item = BundleError> {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_by_key(|(part, _)| *part);
@@ -400,7 +399,7 @@ fn compare(stored: &Stored) -> Result<(), BundleError> {
     let mut left = place.size;
     for (i, segment) in segments.iter().enumerate() {
         let len = left.min(SEGMENT);
-        // The slots hold what was put there: 32 bits.
+        // The slots hold 32-bit checksums.
         let part = segment.load(Ordering::Relaxed) as u32;
         crc = if i == 0 { part } else { combine(crc, part, len) };
         left -= len;

@@ -1,7 +1,7 @@
-//! Writing a bundle as TensorFlow does: data under partial names, then the index, then everything
-//! renamed, the index last.
+//! Writing a bundle as TensorFlow does: data under partial names, then the index, then all files
+//! are renamed, the index last.
 //!
-//! A bundle appears with its index; how it takes the place of another is in `supersede`.
+//! A bundle appears with its index; `supersede` describes how it replaces another.
 
 use std::{
     collections::BTreeMap,
@@ -31,26 +31,25 @@ use crate::{
 
 /// Small writes are gathered into buffers of this size, in bytes.
 const BUFFER: usize = 1 << 20;
-/// Large writes are handed on in pieces of this size, in bytes, which are still in the processor's
+/// Large writes are split into pieces of this size, in bytes, which are still in the processor's
 /// cache after their checksum.
 const STEP: usize = 512 << 10;
-/// From this size on, in bytes, the checksum is taken on another thread while the system copies the
-/// data: less would not pay for starting it.
+/// Size in bytes from which the checksum is computed on another thread while the system copies the
+/// data; for less, starting the thread takes too long.
 const LARGE_CHUNK: usize = 4 << 20;
 
-/// Options of the writer of bundles. The default is what TensorFlow writes.
+/// Options of the writer of bundles. The defaults are TensorFlow's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleOptions {
-    /// Number of data files that the tensors are spread over (at least 1). The bundle gets an empty
-    /// one more if it replaces one of the same number.
+    /// Number of data files for the tensors (at least 1). The bundle gets one more, which is empty,
+    /// if it replaces one with the same number.
     shards: u16,
-    /// Every tensor starts at a multiple of this number of bytes (at least 1).
+    /// Alignment of the start of every tensor, in bytes (at least 1).
     alignment: u32,
-    /// The extent to which files and directory are on the disk before [`BundleWriter::finish`]
-    /// returns.
+    /// The durability of the files and the directory when [`BundleWriter::finish`] returns.
     durability: Durability,
-    /// The versions that the header says.
+    /// The versions in the header.
     versions: VersionDef,
 }
 
@@ -63,25 +62,25 @@ impl Default for BundleOptions {
 }
 
 impl BundleOptions {
-    /// Returns the same with another number of data files.
+    /// Sets the number of data files.
     #[must_use]
     pub fn with_shards(self, shards: u16) -> Self {
         Self { shards: shards.max(1), ..self }
     }
 
-    /// Returns the same with another alignment, in bytes.
+    /// Sets the alignment, in bytes.
     #[must_use]
     pub fn with_alignment(self, alignment: u32) -> Self {
         Self { alignment: alignment.max(1), ..self }
     }
 
-    /// Returns the same, taken to the disk as `durability` says.
+    /// Sets the durability of the files.
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// Returns the same with other versions in the header.
+    /// Sets the versions in the header.
     #[must_use]
     pub fn with_versions(self, versions: VersionDef) -> Self {
         Self { versions, ..self }
@@ -92,33 +91,33 @@ impl BundleOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundleSummary {
-    /// Tensors, a partitioned one counted once.
+    /// Number of tensors; a partitioned one counts once.
     pub tensors: usize,
-    /// Bytes in the data files.
+    /// Number of bytes in the data files.
     pub bytes: u64,
-    /// Time spent in syncing and renaming.
+    /// Time spent syncing and renaming.
     pub sync_time: Duration,
 }
 
-/// Writes a bundle. Dropped before [`BundleWriter::finish`], it leaves nothing behind and a bundle
-/// that was there untouched.
+/// Writes a bundle. If dropped before [`BundleWriter::finish`], it leaves no files behind, and an
+/// existing bundle stays untouched.
 #[derive(Debug)]
 pub struct BundleWriter {
     prefix: PathBuf,
     options: BundleOptions,
     shards: Vec<ShardFile>,
     entries: BTreeMap<Vec<u8>, (RawEntry, Vec<TensorSlice>)>,
-    /// The directory, absolute, if it was made for the bundle.
+    /// The directory, absolute, if it was created for the bundle.
     made: Option<PathBuf>,
 }
 
 #[derive(Debug)]
 struct ShardFile {
-    /// The path in messages.
+    /// The path used in messages.
     path: PathBuf,
     file: Replacement,
     buffer: Vec<u8>,
-    /// Bytes written, those in the buffer included.
+    /// Number of bytes written, including buffered ones.
     at: u64,
 }
 
@@ -147,7 +146,7 @@ impl ShardFile {
         BundleError::Io { path: self.path.clone(), source }
     }
 
-    /// Forgets everything from `at` on.
+    /// Discards everything from `at`.
     fn truncate(&mut self, at: u64) -> io::Result<()> {
         self.flush()?;
         let mut file = self.file.file();
@@ -159,10 +158,10 @@ impl ShardFile {
 }
 
 impl BundleWriter {
-    /// Starts a bundle with `prefix`. The directory is made if its parent exists.
+    /// Starts a bundle with `prefix`. The directory is created if its parent exists.
     ///
     /// # Errors
-    /// If the files cannot be made.
+    /// If the files cannot be created.
     pub fn create(prefix: impl AsRef<Path>, options: BundleOptions) -> Result<Self, BundleError> {
         let prefix = prefix.as_ref().to_owned();
         if prefix.file_name().is_none() || prefix.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -194,7 +193,7 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Returns a file in the making; all files of a bundle are partial files of its index.
+    /// Returns a new partial file; all files of a bundle are partial files of its index.
     fn new_file(&self) -> Result<Replacement, BundleError> {
         Ok(match self.shards.first() {
             Some(shard) => shard.file.another()?,
@@ -202,11 +201,11 @@ impl BundleWriter {
         })
     }
 
-    /// Adds a tensor of fixed element size, whose little-endian bytes are then written to what this
-    /// returns. Tensors lie in the data file in the order in which they are added.
+    /// Adds a tensor of fixed element size, whose little-endian bytes are then written to the
+    /// returned writer. The data file has the tensors in the order in which they are added.
     ///
     /// # Errors
-    /// If the name is taken or is none, or type or shape are impossible.
+    /// If the name is taken or not valid, or type or shape are impossible.
     pub fn add(
         &mut self,
         name: &str,
@@ -233,11 +232,11 @@ impl BundleWriter {
         tensor.finish()
     }
 
-    /// Adds a piece of a partitioned tensor of `shape`, whose bytes are then written to what this
-    /// returns.
+    /// Adds a piece of a partitioned tensor of `shape`, whose bytes are then written to the
+    /// returned writer.
     ///
     /// # Errors
-    /// As [`BundleWriter::add`], or if the piece does not lie in the tensor, or another piece of it
+    /// As [`BundleWriter::add`], or if the piece is not within the tensor, or another piece of it
     /// has another type or shape.
     pub fn add_slice(
         &mut self,
@@ -401,16 +400,16 @@ impl BundleWriter {
         Ok(tensor)
     }
 
-    /// Writes the index and makes the bundle appear, in place of one that was there.
+    /// Writes the index and makes the bundle appear, replacing an existing one.
     ///
-    /// At every moment the old bundle or the new one can be read: the new one has as many data
-    /// files as were asked for, or one more, which is empty, if the old one has as many. So it is
-    /// the name of the index that switches from the one to the other. The old data files are
-    /// removed then.
+    /// At every moment either the old bundle or the new one can be read: the new one has the
+    /// requested number of data files, or one more, which is empty, if the old one has that number.
+    /// So the rename of the index switches from one to the other. The old data files are then
+    /// removed.
     ///
     /// # Errors
-    /// If a file cannot be written or renamed; nothing is left behind then, and a bundle that was
-    /// there stays.
+    /// If a file cannot be written or renamed; no files are then left behind, and an existing
+    /// bundle stays.
     pub fn finish(mut self) -> Result<BundleSummary, BundleError> {
         for shard in &mut self.shards {
             shard.flush().map_err(|source| shard.failed(source))?;
@@ -419,7 +418,7 @@ impl BundleWriter {
         let durability = self.options.durability;
         if durability == Durability::Data {
             for shard in &self.shards {
-                // The bulk of the work, before others have to wait.
+                // Most of the syncing happens here, before other savers have to wait.
                 let synced = shard.file.file().sync_data();
                 synced.map_err(|source| shard.failed(source))?;
             }
@@ -440,8 +439,7 @@ impl BundleWriter {
         if let Some(made) = self.made.take()
             && durability == Durability::Data
         {
-            // The name of a directory is as safe as that of a file only once the one above it is on
-            // the disk.
+            // The name of a new directory is durable only once its parent is synced.
             files::sync_directory(made.parent().unwrap_or(&made))?;
         }
         let tensors = self.entries.keys().filter(|key| !crate::slice::is_slice_key(key)).count();
@@ -477,7 +475,7 @@ impl Drop for BundleWriter {
     fn drop(&mut self) {
         self.shards.clear();
         if let Some(made) = self.made.take() {
-            // Only if it is empty.
+            // Fails unless the directory is empty.
             let _ = fs::remove_dir(made);
         }
     }
@@ -491,8 +489,8 @@ struct Whole {
     slice: TensorSlice,
 }
 
-/// Takes the bytes of one tensor. Dropped before [`TensorWriter::finish`], the tensor is not in the
-/// bundle.
+/// Writes the bytes of one tensor. If dropped before [`TensorWriter::finish`], the tensor is not in
+/// the bundle.
 #[derive(Debug)]
 pub struct TensorWriter<'a> {
     writer: &'a mut BundleWriter,
@@ -513,7 +511,7 @@ impl TensorWriter<'_> {
     /// Adds the next bytes of the tensor.
     ///
     /// # Errors
-    /// If they are more than its shape needs, or the file cannot be written.
+    /// If there are more bytes than the shape needs, or the file cannot be written.
     pub fn write_chunk(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
         if bytes.len() >= LARGE_CHUNK
             && let Some(written) = self.write_large_chunk(bytes)
@@ -527,7 +525,7 @@ impl TensorWriter<'_> {
         Ok(())
     }
 
-    /// Writes on this thread what another one takes the checksum of; `None` if there is no other.
+    /// Writes on this thread while another computes the checksum; `None` if there is no other.
     fn write_large_chunk(&mut self, bytes: &[u8]) -> Option<Result<(), BundleError>> {
         if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
             return None;
@@ -603,14 +601,14 @@ impl Drop for TensorWriter<'_> {
         if !self.finished
             && let Some(shard) = self.writer.shards.get_mut(self.shard)
         {
-            // If the file cannot be cut, the bytes stay as a gap that no entry refers to.
+            // If the file cannot be truncated, the bytes stay as a gap that no entry refers to.
             let _ = shard.truncate(self.start);
         }
     }
 }
 
-/// Returns the parts of a dimension of `size` elements, as evenly as `parts` of them allow; for
-/// writers of partitioned tensors.
+/// Splits a dimension of `size` elements into `parts` extents, as evenly as possible; for writers
+/// of partitioned tensors.
 #[must_use]
 pub fn even_extents(size: i64, parts: i64) -> Vec<Extent> {
     let parts = parts.clamp(1, size.max(1));
