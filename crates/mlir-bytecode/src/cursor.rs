@@ -1,27 +1,28 @@
-//! Numbers and stretches of bytes, read from the front.
+//! Numbers and byte ranges, read from the front.
 
-/// Bytes that mean nothing to any reader: their position, and the contents expected there.
+/// Malformed bytes: their position, and the contents expected there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file, in bytes.
     pub at: usize,
-    /// The contents that should be there.
+    /// The expected contents.
     pub expected: &'static str,
 }
 
 /// A result whose error is [`Damage`] by default.
 pub type Result<T, E = Damage> = std::result::Result<T, E>;
 
-/// A stretch of a file that is read from the front.
+/// A byte range of a file that is read from the front.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
-    /// The offset in the file of the end of the rest, so that a step changes the rest alone.
+    /// The offset in the file of the end of the bytes left, so that a step changes only the bytes
+    /// left.
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates the bytes, the first of which is byte `at` of the file.
+    /// Creates a cursor over the bytes, the first of which is byte `at` of the file.
     #[inline]
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { rest: bytes, end: at.saturating_add(bytes.len()) }
@@ -45,7 +46,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// Returns an error at the next byte.
+    /// Returns the error [`Damage`] at the next byte.
     ///
     /// # Errors
     /// Always.
@@ -82,8 +83,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns a number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes
-    /// that follow.
+    /// Reads a number of 1 to 9 bytes: zeros at the low end of the first byte count the bytes that
+    /// follow.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -100,7 +101,7 @@ impl<'a> Cursor<'a> {
         self.long_varint(first)
     }
 
-    /// Returns a number of 3 to 9 bytes.
+    /// Reads a number of 3 to 9 bytes.
     fn long_varint(&mut self, first: u8) -> Result<u64> {
         let following = first.trailing_zeros() as usize;
         let mut value = [0; 16];
@@ -109,13 +110,13 @@ impl<'a> Cursor<'a> {
         if let Some(place) = value.get_mut(1..=following) {
             place.copy_from_slice(more);
         }
-        // The 9th byte leaves no bit of the first one: the value is what follows it.
+        // A number of 9 bytes has no bits in the first one: the value is what follows it.
         let shifted = u128::from_le_bytes(value) >> following.saturating_add(1).min(8);
         // At most 64 bits are left.
         Ok(shifted as u64)
     }
 
-    /// Returns a number, and the flag in its lowest bit.
+    /// Reads a number with a flag in its lowest bit.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -125,7 +126,7 @@ impl<'a> Cursor<'a> {
         Ok((value >> 1, value & 1 != 0))
     }
 
-    /// Returns a number of things each of which takes at least one byte, or an index.
+    /// Reads the number of items, each of which takes at least one byte or is an index.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -135,7 +136,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).or_else(|_| self.damage("a number that fits memory"))
     }
 
-    /// Returns a number with a sign, the sign in its lowest bit.
+    /// Reads a signed number, whose sign is in its lowest bit.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -146,7 +147,7 @@ impl<'a> Cursor<'a> {
         Ok(if value & 1 == 0 { magnitude } else { !magnitude })
     }
 
-    /// Returns the length of a stretch, and the stretch.
+    /// Reads a length, and that many bytes.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -156,7 +157,7 @@ impl<'a> Cursor<'a> {
         self.bytes(length)
     }
 
-    /// Reads over `count` numbers.
+    /// Skips `count` numbers.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -168,15 +169,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns the number that bytecode begins with, and what comes after it; `None` if it is not
-/// whole.
+/// Returns the number at the start of bytecode, and the bytes after it; `None` if it is incomplete.
 pub fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut cursor = Cursor::new(bytes, 0);
     let number = cursor.varint().ok()?;
     Some((number, cursor.rest))
 }
 
-/// Writes a number in as few bytes as it needs.
+/// Writes a number in the fewest bytes possible.
 pub fn write_varint(out: &mut Vec<u8>, value: u64) {
     let bits = (64 - value.leading_zeros()).max(1) as usize;
     let length = bits.div_ceil(7);
@@ -189,7 +189,7 @@ pub fn write_varint(out: &mut Vec<u8>, value: u64) {
     out.extend(shifted.to_le_bytes().into_iter().take(length));
 }
 
-/// Writes a number with its sign in the lowest bit.
+/// Writes a signed number, with its sign in the lowest bit.
 pub fn write_zigzag(out: &mut Vec<u8>, value: i64) {
     write_varint(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }

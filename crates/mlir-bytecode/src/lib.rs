@@ -3,8 +3,8 @@
 //!
 //! [`Sections::read`] finds the sections, [`Tables::read`] the strings, dialects, names of
 //! operations, attributes, types and properties, and [`Walk::run`] calls a function with each
-//! [`Operation`]. What an attribute or a type means is left to the caller, who implements
-//! [`References`]. [`vhlo`] has the names that StableHLO's dialect gives operations and types.
+//! [`Operation`]. The caller interprets attributes and types by implementing [`References`].
+//! [`vhlo`] has the names of operations and types in StableHLO's dialect.
 //!
 //! ```
 //! use serdes_mlir_bytecode::{Cursor, Damage, MAGIC, Sections, Tables};
@@ -26,7 +26,7 @@
 //! ```
 //!
 //! Files are untrusted: time and memory are linear in their size, nothing recurses, and no bytes
-//! make the crate panic. It must never know of releases, nor of who reads the result.
+//! make the crate panic. The crate does not depend on releases or on the use of the result.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

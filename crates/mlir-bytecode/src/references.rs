@@ -15,7 +15,7 @@ pub enum Wanted {
     Dictionary,
 }
 
-/// A code that no reader knows.
+/// An attribute or type code that no reader knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCode {
     /// The name of the dialect.
@@ -31,7 +31,7 @@ pub struct UnknownCode {
 /// The reason why reading stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Bytes that mean nothing.
+    /// Malformed bytes.
     Damaged(Damage),
     /// A code of an attribute or type that no reader knows.
     UnknownCode(UnknownCode),
@@ -43,21 +43,21 @@ impl From<Damage> for Stop {
     }
 }
 
-/// A step of a walk over operations into the regions of one, or out of them.
+/// A step of a walk into the regions of an operation, or out of them.
 #[derive(Clone, Copy, Debug)]
 pub enum Nesting<'a> {
     /// A block begins.
     Block {
-        /// The number of its first argument among the values of the scope.
+        /// The number of the block's first argument among the values of the scope.
         first_argument: u64,
-        /// Number of its arguments.
+        /// Number of the block's arguments.
         arguments: u64,
-        /// Type and location of each, from the first on.
+        /// Type and location of each argument, starting with the first.
         types: Cursor<'a>,
     },
-    /// A region with blocks is over.
+    /// A region with blocks ends.
     EndOfRegion,
-    /// All regions of an operation are over.
+    /// All regions of an operation end.
     EndOfRegions,
 }
 
@@ -66,7 +66,7 @@ pub trait References<'a> {
     /// Reads the number of an attribute.
     ///
     /// # Errors
-    /// [`Stop`] if there is none of that number, or it is not as it should be.
+    /// [`Stop`] if there is no attribute of that number, or it is not of the required kind.
     fn attribute(&mut self, cursor: &mut Cursor<'a>, wanted: Wanted) -> Result<usize, Stop>;
 
     /// Takes the number of a type, which was read at the cursor.
@@ -75,10 +75,10 @@ pub trait References<'a> {
     /// As [`attribute`](Self::attribute).
     fn type_of(&mut self, index: u64, cursor: &Cursor<'a>) -> Result<usize, Stop>;
 
-    /// Takes a step into regions or out of them. Nothing is done by default.
+    /// Takes a step into regions or out of them. The default does nothing.
     ///
     /// # Errors
-    /// [`Stop`] where reading is to end.
+    /// [`Stop`] to end the reading.
     fn nest(&mut self, step: Nesting<'a>) -> Result<(), Stop> {
         let _ = step;
         Ok(())

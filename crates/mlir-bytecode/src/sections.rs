@@ -6,19 +6,19 @@ use crate::cursor::{Cursor, Result, write_varint};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SectionKind {
-    /// Texts that others refer to.
+    /// Strings that other sections refer to.
     Strings,
     /// Dialects, and the names of their operations.
     Dialects,
-    /// Attributes, and then types.
+    /// Attributes, followed by types.
     AttributesAndTypes,
     /// The length of each attribute and type.
     Offsets,
-    /// Operations in one another.
+    /// Operations, nested.
     Operations,
     /// Large constants.
     Resources,
-    /// The length of each of these.
+    /// The length of each resource.
     ResourceOffsets,
     /// The version of a dialect.
     DialectVersion,
@@ -40,23 +40,23 @@ impl SectionKind {
     ];
 }
 
-/// The byte between what is aligned.
+/// The byte used for padding before aligned contents.
 const PADDING: u8 = 0xCB;
 const IS_ALIGNED: u8 = 0x80;
 
-/// A section: its kind, how it lies, and its contents.
+/// A section: its kind, alignment and contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
     /// Its kind.
     pub kind: SectionKind,
-    /// Its contents begin at a multiple of this number of bytes.
+    /// The alignment of the contents, in bytes, if they are aligned.
     pub alignment: Option<usize>,
-    /// Its contents.
+    /// Its contents, without the head.
     pub contents: Cursor<'a>,
 }
 
 impl<'a> Section<'a> {
-    /// Reads one section, whole.
+    /// Reads one whole section.
     pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self> {
         let (kind, alignment, length) = Self::read_head(cursor)?;
         let at = cursor.at();
@@ -67,7 +67,7 @@ impl<'a> Section<'a> {
     /// Reads up to the contents: kind, alignment and length.
     ///
     /// # Errors
-    /// [`Damage`](crate::Damage) if the bytes are no section.
+    /// [`Damage`](crate::Damage) if the bytes are not a section.
     pub fn read_head(cursor: &mut Cursor<'a>) -> Result<(SectionKind, Option<usize>, usize)> {
         let at_kind = *cursor;
         let number = cursor.byte()?;
@@ -108,11 +108,11 @@ pub fn write_section(
     file.extend_from_slice(contents);
 }
 
-/// The sections of a file, each of a kind.
+/// The sections of a file, one of each kind.
 #[derive(Clone, Debug, Default)]
 pub struct Sections<'a> {
     by_kind: [Option<Section<'a>>; 9],
-    /// In the order of the file.
+    /// The kinds in the order of the file.
     order: Vec<SectionKind>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Sections<'a> {
     /// Reads all sections up to the end of the file.
     ///
     /// # Errors
-    /// [`Damage`](crate::Damage) if one is damaged, is there twice, or is missing.
+    /// [`Damage`](crate::Damage) if a section is damaged, duplicate or missing.
     pub fn read(mut cursor: Cursor<'a>, version: u64) -> Result<Self> {
         let mut sections = Self::default();
         while !cursor.is_empty() {
@@ -162,7 +162,7 @@ impl<'a> Sections<'a> {
         self.by_kind.get(kind as usize).copied().flatten().map(|section| section.contents)
     }
 
-    /// Returns the contents of a section that is there.
+    /// Returns the contents of a section that must exist.
     pub(crate) fn contents(&self, kind: SectionKind) -> Cursor<'a> {
         self.get(kind).unwrap_or(Cursor::new(&[], 0))
     }

@@ -1,13 +1,13 @@
 //! The tables of a file: strings, dialects, names of operations, attributes, types, properties.
 //!
-//! Each keeps where its entries begin, four bytes each, and no copy of them.
+//! A table keeps the offsets of its entries, four bytes each, and no copy of the entries.
 
 use crate::{
     cursor::{Cursor, Damage, Result},
     sections::{Section, SectionKind, Sections},
 };
 
-/// No dialects and names of operations beyond these numbers are kept: MLIR has fewer.
+/// Limits on the number of dialects and names of operations that are kept: MLIR has fewer.
 const MOST_DIALECTS: usize = 1 << 10;
 const MOST_OPERATION_NAMES: usize = 1 << 16;
 
@@ -18,15 +18,16 @@ pub struct OperationName {
     pub dialect: usize,
     /// The index of the string.
     pub name: usize,
-    /// Nothing where the encoding does not say it.
+    /// True if the dialect was registered with the writer; `None` where the encoding does not
+    /// record it.
     pub was_registered: Option<bool>,
 }
 
-/// Attributes or types: where each begins, and of which dialects they are.
+/// Attributes or types: the start and the dialect of each.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    /// The start of each in the section, and the end. The highest bit is set if the dialect wrote
-    /// it in an encoding of its own.
+    /// The start of each entry in the section, and the end. The highest bit is set if the dialect
+    /// wrote the entry in its own encoding.
     starts: Vec<u32>,
     /// The first entry of each dialect, in the order of the file.
     groups: Vec<(u32, u16)>,
@@ -39,13 +40,13 @@ const IS_ENCODED: u32 = 1 << 31;
 pub struct Entry<'a> {
     /// The number of the dialect.
     pub dialect: usize,
-    /// True if the dialect wrote it in an encoding of its own; else it is text.
+    /// True if the dialect wrote it in its own encoding; false for text.
     pub is_encoded: bool,
     /// Its bytes.
     pub contents: Cursor<'a>,
 }
 
-/// A file, its tables read.
+/// The tables of a file.
 #[derive(Clone, Debug)]
 pub struct Tables<'a> {
     /// The version of the encoding.
@@ -67,7 +68,7 @@ pub struct Tables<'a> {
     pub attributes: Entries,
     /// The types.
     pub types: Entries,
-    /// The start of each in its section.
+    /// The start of each set of properties in its section.
     properties: Vec<u32>,
     pub(crate) operations: Cursor<'a>,
 }
@@ -76,7 +77,7 @@ impl<'a> Tables<'a> {
     /// Reads the tables of a file in this version of the encoding.
     ///
     /// # Errors
-    /// [`Damage`] if they contradict themselves.
+    /// [`Damage`] if the tables are inconsistent.
     pub fn read(sections: &Sections<'a>, version: u64) -> Result<Self> {
         let mut tables = Self {
             version,
@@ -104,14 +105,14 @@ impl<'a> Tables<'a> {
         let mut cursor = self.strings_section;
         let size = cursor.rest().len();
         let count = cursor.count()?;
-        // A length and a zero each.
+        // Each string takes a length and a zero.
         if count > size / 2 {
             return cursor.damage("at most as many strings as the section has room for");
         }
         let mut start = offset(size, &cursor)?;
         self.strings.reserve_exact(count.saturating_add(1));
         self.strings.push(start);
-        // Lengths come last to first.
+        // Lengths are stored in reverse order.
         for _ in 0..count {
             let length = u32::try_from(cursor.count()?).unwrap_or(u32::MAX);
             match start.checked_sub(length) {
@@ -138,7 +139,7 @@ impl<'a> Tables<'a> {
             };
         }
         let count = cursor.count()?;
-        // A length each.
+        // Each set takes a length.
         self.properties.reserve_exact(count.min(cursor.rest().len()));
         for _ in 0..count {
             self.properties.push(offset(cursor.at(), &cursor)?);
@@ -170,7 +171,7 @@ impl<'a> Tables<'a> {
         let names = cursor.at().saturating_sub(section.at());
         self.dialect_names = section.rest().get(..names).unwrap_or_default();
         if self.version >= 4 {
-            // How many names follow; what is there counts.
+            // The announced number of names is ignored: the names that exist are counted.
             cursor.varint()?;
         }
         while !cursor.is_empty() {
@@ -196,7 +197,7 @@ impl<'a> Tables<'a> {
     fn read_entries(&mut self, mut offsets: Cursor<'a>) -> Result<()> {
         let attributes = offsets.count()?;
         let types = offsets.count()?;
-        // A size each; and the contents of most.
+        // Each entry takes a size, and most have contents.
         let most = offsets.rest().len().saturating_add(self.data.rest().len()) / 2;
         if attributes.saturating_add(types) > most.saturating_add(1) {
             return offsets.damage("at most as many attributes and types as there is room for");
@@ -226,7 +227,7 @@ impl<'a> Tables<'a> {
             if of_dialect > count.saturating_sub(entries.starts.len()) {
                 return offsets.damage("at most as many attributes and types as were announced");
             }
-            // Fewer dialects and entries than that.
+            // The casts are lossless: there are fewer dialects and entries.
             entries.groups.push((entries.starts.len() as u32, dialect as u16));
             for _ in 0..of_dialect {
                 let (length, is_encoded) = offsets.flagged()?;
@@ -250,7 +251,7 @@ impl<'a> Tables<'a> {
         self.strings.len().saturating_sub(1)
     }
 
-    /// Returns the index, if it is one of `count`.
+    /// Returns the index, if it is below `count`.
     ///
     /// # Errors
     /// [`Damage`] at the cursor if it is not.
@@ -271,7 +272,7 @@ impl<'a> Tables<'a> {
         self.index(index, self.string_count(), cursor)
     }
 
-    /// Returns a string, without its last byte; empty if there is none.
+    /// Returns a string without its final zero byte; empty if there is none.
     #[inline]
     pub fn string(&self, index: usize) -> &'a [u8] {
         let start = self.strings.get(index).map(|start| *start as usize);
@@ -298,7 +299,7 @@ impl<'a> Tables<'a> {
     /// Returns the bytes of properties.
     ///
     /// # Errors
-    /// [`Damage`] at the cursor if there are none of that number.
+    /// [`Damage`] at the cursor if there are no properties of that number.
     #[inline]
     pub fn properties(&self, index: u64, cursor: &Cursor<'_>) -> Result<Cursor<'a>> {
         let index = self.index(index, self.properties.len(), cursor)?;
@@ -311,7 +312,7 @@ impl<'a> Tables<'a> {
         Ok(Cursor::new(cursor.bytes(length)?, at))
     }
 
-    /// Returns an attribute or a type of which the number is one of the table's.
+    /// Returns an attribute or a type, whose number must be one of the table's.
     #[inline]
     pub fn entry(&self, entries: &Entries, index: usize) -> Option<Entry<'a>> {
         let start = *entries.starts.get(index)?;
@@ -327,13 +328,13 @@ impl<'a> Tables<'a> {
 }
 
 impl Entries {
-    /// Returns the number of them.
+    /// Returns the number of entries.
     pub fn count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 }
 
-/// Returns a place in the file, in half of the numbers of 32 bits.
+/// Returns an offset in the file as a 32-bit number below 2^31.
 fn offset(at: usize, cursor: &Cursor<'_>) -> Result<u32> {
     u32::try_from(at)
         .ok()

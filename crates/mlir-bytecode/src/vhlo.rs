@@ -1,17 +1,17 @@
 //! VHLO, the dialect of StableHLO's portable artifacts: its operations, with the version of
 //! StableHLO that introduced each, and the names of its types.
 //!
-//! Names, versions and properties are those of `VhloOps.td`; the versions that end are left out,
-//! because every reader still takes what ended.
+//! Names, versions and properties are those of `VhloOps.td`. The versions that removed operations
+//! are left out, because every reader still accepts these operations.
 
 /// An operation of VHLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// Its name, with its version and without the dialect: `add_v1`.
     pub name: &'static str,
-    /// Number of attributes that its properties have.
+    /// Number of attributes in its properties.
     pub properties: u8,
-    /// The version of StableHLO 1.x that introduced it; 0 for all that 1.0 has.
+    /// The minor version of StableHLO 1.x that introduced it; 0 for everything in 1.0.
     pub since_minor: u8,
 }
 
@@ -21,7 +21,7 @@ macro_rules! operations {
     };
 }
 
-/// In the order of their names.
+/// The operations, sorted by name.
 const VHLO: &[Operation] = operations! {
     "abs_v1" 0 0, "add_v1" 0 0, "after_all_v1" 0 0, "all_gather_v1" 4 0, "all_gather_v2" 4 5,
     "all_reduce_v1" 3 0, "all_reduce_v2" 3 5, "all_to_all_v1" 5 0, "all_to_all_v2" 5 5,

@@ -1,7 +1,7 @@
-//! The walk over the operations of a file, in the order in which readers go.
+//! The walk over the operations of a file, in the order in which MLIR's readers visit them.
 //!
-//! The walk keeps its own stack. What a reader numbers is numbered here as well: values that are
-//! used must be defined, and no more may be defined than were announced.
+//! The walk keeps its own stack instead of recursing. Values are numbered as in MLIR's readers: a
+//! used value must be defined, and no more values may be defined than were announced.
 
 use crate::{
     cursor::{Cursor, Result},
@@ -10,7 +10,7 @@ use crate::{
     tables::{OperationName, Tables},
 };
 
-/// Regions in regions beyond this number end real readers, which recurse.
+/// Limit on the nesting of regions: real readers recurse, and crash beyond it.
 const DEEPEST: usize = 4096;
 
 /// The parts that an operation has, as bits of a byte.
@@ -22,18 +22,18 @@ mod has {
     pub(super) const REGIONS: u8 = 0x10;
     pub(super) const ORDERS_OF_USES: u8 = 0x20;
     pub(super) const PROPERTIES: u8 = 0x40;
-    /// The parts behind the operands.
+    /// The parts that come after the operands.
     pub(super) const RARE: u8 = SUCCESSORS | REGIONS | ORDERS_OF_USES;
 }
 
-/// An operation, without its operands and regions.
+/// An operation, without its regions.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
-    /// The index of the name.
+    /// The index of its name.
     pub name: usize,
-    /// The name.
+    /// Its name.
     pub operation: OperationName,
-    /// The number of the dictionary of its other attributes.
+    /// The number of the dictionary with its attributes that are not properties.
     pub attributes: Option<usize>,
     /// The bytes of its properties.
     pub properties: Option<Cursor<'a>>,
@@ -41,13 +41,13 @@ pub struct Operation<'a> {
     pub properties_number: Option<u64>,
     /// True if it has properties, or an attribute in place of them.
     pub has_properties: bool,
-    /// The numbers of the types of its results.
+    /// The type numbers of its results.
     pub results: Cursor<'a>,
     /// Number of its results.
     pub result_count: u64,
     /// Number of its operands.
     pub operands: u64,
-    /// The numbers of the values that are its operands.
+    /// The value numbers of its operands.
     pub operand_numbers: Cursor<'a>,
     /// The number of its first result among the values of its scope, if it has one.
     pub first_result: u64,
@@ -59,38 +59,38 @@ pub struct Operation<'a> {
     pub is_isolated: bool,
     /// Position in the file, in bytes.
     pub at: usize,
-    /// Position and value of the byte that says which parts there are.
+    /// Position and value of the byte that encodes which parts exist.
     pub mask: (usize, u8),
     /// Position of the number of its properties, if there are any.
     pub properties_at: usize,
-    /// Position behind it, where its regions begin.
+    /// Position after the properties, where its regions begin.
     pub end: usize,
 }
 
 impl Operation<'_> {
-    /// The bit for properties in the byte that says which parts there are.
+    /// The bit for properties in the byte that encodes which parts exist.
     pub const HAS_PROPERTIES: u8 = has::PROPERTIES;
 }
 
-/// Regions of an operation that are being read.
+/// The regions of an operation during the walk.
 #[derive(Debug)]
 struct Level<'a> {
     regions_left: u64,
     blocks_left: u64,
     operations_left: u64,
     blocks: u64,
-    /// Number of values that the region announced.
+    /// Number of values that the current region announced.
     values: u64,
-    /// The rest outside, if the regions lie in a section of their own.
+    /// The bytes after the section of the regions, if they have a section of their own.
     outside: Option<Cursor<'a>>,
     is_isolated: bool,
     is_in_region: bool,
 }
 
-/// The values of regions that see one another.
+/// The values of nested regions that can refer to each other.
 #[derive(Debug, Default)]
 struct Scope {
-    /// 1 for a value that was defined, 2 for one that was used before that.
+    /// 1 for a value that was defined, 2 for one that was used before its definition.
     states: Vec<u8>,
     /// Number of values that the open regions announced.
     announced: u64,
@@ -98,7 +98,7 @@ struct Scope {
     next: Vec<u64>,
 }
 
-/// Reads the operations.
+/// Walks over the operations.
 #[derive(Debug)]
 pub struct Walk<'w, 't, 'a, R> {
     tables: &'t Tables<'a>,
@@ -106,9 +106,9 @@ pub struct Walk<'w, 't, 'a, R> {
     cursor: Cursor<'a>,
     levels: Vec<Level<'a>>,
     scopes: Vec<Scope>,
-    /// Values that were used, and not defined yet.
+    /// Number of values that were used but are not defined yet.
     forward: u64,
-    /// Number of further values that can be defined at once: each takes a byte to define.
+    /// Number of further values that may be defined: each definition takes a byte.
     values_left: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
     /// Calls `visit` with every operation.
     ///
     /// # Errors
-    /// [`Stop`] where reading ends, and what `visit` answers.
+    /// [`Stop`] where reading ends, or the error that `visit` returns.
     pub fn run(
         mut self,
         mut visit: impl FnMut(&Operation<'a>, &mut R) -> Result<(), Stop>,
@@ -163,7 +163,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    /// Returns the block around everything, which has no region of its own.
+    /// Enters the outermost block, which has no region of its own.
     fn begin(&mut self) -> Result<(), Stop> {
         self.scopes.push(Scope { next: vec![0], ..Scope::default() });
         self.levels.push(Level {
@@ -328,8 +328,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         if regions > 0 { self.begin_regions(regions, is_isolated) } else { Ok(()) }
     }
 
-    /// Reads the number of an operation's properties and finds them, or the attribute that stands
-    /// in their place.
+    /// Reads the number of an operation's properties and finds them, or the attribute used instead.
     fn read_properties(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -349,8 +348,8 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         }
     }
 
-    /// Reads the parts of an operation behind its operands, which most operations do not have;
-    /// the number of its regions, and true if they lie in a section of their own.
+    /// Reads the parts of an operation after its operands, which most operations do not have.
+    /// Returns the number of its regions, and true if they have a section of their own.
     fn read_rare_parts(&mut self, mask: u8, results: u64) -> Result<(u64, bool), Stop> {
         for _ in 0..count(&mut self.cursor, mask, has::SUCCESSORS)? {
             let at = self.cursor;
@@ -394,12 +393,12 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    /// Returns the number of the value that is defined next.
+    /// Returns the number of the next value to be defined.
     fn next_value(&self) -> u64 {
         self.scopes.last().and_then(|scope| scope.next.last()).copied().unwrap_or_default()
     }
 
-    /// Numbers that many new values.
+    /// Defines `count` new values.
     fn define(&mut self, count: u64) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         let announced = scope.announced;
@@ -424,7 +423,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         }
     }
 
-    /// Notes that a value is defined (1) or used (2).
+    /// Records that a value is defined (1) or used (2).
     fn mark(&mut self, value: u64, state: u8, at: &Cursor<'a>) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         let index = usize::try_from(value).unwrap_or(usize::MAX);
@@ -452,7 +451,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
         Ok(())
     }
 
-    /// Reads over the order of the uses of `values` values.
+    /// Skips the use-list orders of `values` values.
     fn skip_orders_of_uses(&mut self, values: u64) -> Result<(), Stop> {
         let ordered = if values > 1 { self.cursor.varint()? } else { 1 };
         for _ in 0..ordered {
@@ -466,7 +465,7 @@ impl<'w, 't, 'a, R: References<'a>> Walk<'w, 't, 'a, R> {
     }
 }
 
-/// Returns the number of parts of an operation; none where its mask says so.
+/// Reads the number of parts of an operation; 0 where its mask has none.
 #[inline]
 fn count(cursor: &mut Cursor<'_>, mask: u8, part: u8) -> Result<u64> {
     if mask & part == 0 { Ok(0) } else { cursor.varint() }

@@ -93,7 +93,7 @@ impl Switch {
         let name = data_path(Path::new(&self.name), number, self.count);
         let mut file = file.named(name.as_os_str());
         if let Before::Bundle(old) = self.before {
-            // The additional file has the permissions of the first one.
+            // An additional file gets the metadata of the first one.
             let model = if number < old { number } else { 0 };
             file = file.modelled_on(&data_path(&self.prefix, model, old))?;
         }
