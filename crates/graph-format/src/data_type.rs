@@ -1,7 +1,7 @@
 //! TensorFlow's element types: numbers, names, sizes.
 //!
-//! Knows nothing of where a type number was read. Numbers that TensorFlow 2.21 does not know stay
-//! numbers, so that a file of a newer release is refused by name and not taken for damaged.
+//! Does not depend on the source of a type number. Numbers that TensorFlow 2.21 does not know are
+//! kept as numbers, so that a file of a newer release is reported as newer and not as damaged.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ pub enum DataType {
     Float16,
     /// Handle of a resource; has no bytes of its own.
     Resource,
-    /// Anything that serializes itself.
+    /// Any value with its own serialization.
     Variant,
     /// 32-bit unsigned integer.
     Uint32,
@@ -77,7 +77,7 @@ pub enum DataType {
     Float4E2m1fn,
 }
 
-/// Every type with its number, TensorFlow's name, bytes an element in a bundle (0: not of fixed
+/// Every type with its number, TensorFlow's name, bytes per element in a bundle (0: not of fixed
 /// size), and bytes of the unit whose order changes between little and big endian.
 const TABLE: [(DataType, i32, &str, u64, usize); 33] = [
     (DataType::Float32, 1, "float32", 4, 4),
@@ -122,7 +122,7 @@ impl DataType {
     }
 
     fn row(self) -> &'static (Self, i32, &'static str, u64, usize) {
-        // The rows stand in the order of the variants, which a test holds them to.
+        // The rows are in the order of the variants; a test checks this.
         TABLE.get(self as usize).unwrap_or(&TABLE[0])
     }
 
@@ -152,15 +152,15 @@ impl DataType {
         TABLE.iter().find(|row| row.2 == name).map(|row| row.0)
     }
 
-    /// Returns the bytes that an element takes in a bundle; types below a byte take one. `None` for
-    /// strings, variants and resources.
+    /// Returns the number of bytes per element in a bundle; types smaller than a byte take one.
+    /// `None` for strings, variants and resources.
     #[must_use]
     pub fn element_size(self) -> Option<u64> {
         Some(self.row().3).filter(|size| *size > 0)
     }
 
-    /// Returns the number of bytes of the unit that is stored in the byte order of the writer: half
-    /// an element for complex numbers.
+    /// Returns the number of bytes of the unit whose byte order is the writer's: half an element
+    /// for complex numbers.
     #[must_use]
     pub fn swap_unit(self) -> usize {
         self.row().4
@@ -173,7 +173,7 @@ impl fmt::Display for DataType {
     }
 }
 
-/// Describes a type number in messages: by its name, or by the number if no known release has it.
+/// Formats a type number for messages: the name, or the number if no known release has it.
 #[must_use]
 pub fn describe(number: i32) -> String {
     match DataType::from_number(number) {

@@ -1,16 +1,16 @@
 //! Encoding of TensorFlow's messages: element types, message schema, and scanners of the binary and
-//! the text form that take files of any size.
+//! the text form for files of any size.
 //!
 //! - [`data_type`] has TensorFlow's element types.
 //! - `schema` has the messages of GraphDefs, SavedModels and checkpoints, and the numbers of their
 //!   fields.
 //! - `scan` reads a message in its binary form, `text` in its text form, field by field.
 //!
-//! This crate must never know what a graph or a checkpoint means, nor judge one.
+//! This crate does not depend on the meaning of graphs or checkpoints.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,11 +1,12 @@
-//! Steps through the text form of a protobuf message without building it.
+//! Walks over the text form of a protobuf message without building it.
 //!
-//! Takes what Python's `text_format.Parse` takes, because that is what reads such files in front of
-//! TensorFlow's importer: a singular field may be given once, an unknown field is an error, lists,
-//! `<>` as well as `{}`, hexadecimal and octal numbers, `,` and `;` between fields, comments.
+//! Accepts what Python's `text_format.Parse` accepts, because it reads such files before
+//! TensorFlow's importer does: a singular field may be given once, an unknown field is an error,
+//! lists, `<>` as well as `{}`, hexadecimal and octal numbers, `,` and `;` between fields,
+//! comments.
 //!
-//! Knows the text format and the table of messages, and tells the same [`Visitor`]s as the wire
-//! scanner does.
+//! Depends on the text format and the table of messages, and reports to the same [`Visitor`]s as
+//! the wire scanner.
 
 mod error;
 mod number;
@@ -21,10 +22,10 @@ use serdes_files::ReadAt;
 use crate::scan::Visitor;
 use crate::schema::MessageId;
 
-/// Walks over the message whose text `source` holds.
+/// Scans the message whose text `source` holds.
 ///
-/// The visitor is called through a table: a text costs more to read than the calls do, and a
-/// parser for each visitor more to compile.
+/// The visitor is called by dynamic dispatch: reading the text takes longer than the calls, and a
+/// parser per visitor would take longer to compile.
 pub fn scan(
     source: &(impl ReadAt + ?Sized),
     message: MessageId,
@@ -33,8 +34,8 @@ pub fn scan(
     parser::Parser::new(reader::Reader::new(&source)?, message, visitor)?.run()
 }
 
-/// Like [`scan`], and takes what Python's `text_format.Merge` takes: a singular field may be given
-/// several times, and the visitor hears of each value.
+/// Like [`scan`], but accepts what Python's `text_format.Merge` accepts: a singular field may be
+/// given several times, and the visitor receives each value.
 pub fn merge(
     source: &(impl ReadAt + ?Sized),
     message: MessageId,

@@ -1,16 +1,16 @@
-//! The interface to a converter outside of this library.
+//! The interface to a converter outside this library.
 
 use std::fmt;
 
 use super::StableHloVersion;
 
 /// A converter of programs for older readers: a framework that is at least as new as the program,
-/// in a process of its own.
+/// in its own process.
 ///
 /// Implementations are called from several threads at a time, with untrusted bytes. They limit
-/// their own time.
+/// their own run time.
 pub trait ProgramBridge: fmt::Debug + Send + Sync {
-    /// Converts the program, which is of `version`, for a reader of `target`.
+    /// Converts a program of version `version` for a reader of version `target`.
     ///
     /// # Errors
     /// A message for the sender of the program: what was found, what was expected, what to do.

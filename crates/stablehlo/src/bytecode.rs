@@ -1,4 +1,4 @@
-//! MLIR bytecode, with what writing it again takes: the sections, and the tables as lists.
+//! MLIR bytecode, with what rewriting it needs: the sections, and the tables as lists.
 //!
 //! The container is read by `serdes-mlir-bytecode`.
 
@@ -13,7 +13,7 @@ use super::{StableHloError, StableHloVersion};
 
 const ENCODING: u64 = 6;
 const PRODUCER: &[u8] = b"StableHLO_v";
-/// No producer of a portable artifact has a longer name.
+/// Limit on the length of a producer's name: no producer of a portable artifact has a longer one.
 const LONGEST_PRODUCER: usize = 64;
 
 impl From<Damage> for StableHloError {
@@ -22,13 +22,13 @@ impl From<Damage> for StableHloError {
     }
 }
 
-/// A file, its tables read.
+/// The sections and tables of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Bytecode<'a> {
     pub(super) version: StableHloVersion,
-    /// In the order of the file.
+    /// The sections in the order of the file.
     pub(super) sections: Vec<Section<'a>>,
-    /// Without the zero at the end of each.
+    /// The strings, without their final zero bytes.
     pub(super) strings: Vec<&'a [u8]>,
     pub(super) attributes: Vec<Entry<'a>>,
     pub(super) types: Vec<Entry<'a>>,
@@ -45,7 +45,7 @@ pub(super) struct Operation {
     pub(super) attributes: Option<u64>,
     pub(super) properties: Option<u64>,
     pub(super) operands: u64,
-    /// The numbers of its first two operands, where it has as many.
+    /// The numbers of its first two operands, as far as they exist.
     pub(super) first_operands: [Option<u64>; 2],
     /// The number of its first result, if it has one.
     pub(super) first_result: u64,
@@ -56,16 +56,16 @@ pub(super) struct Operation {
     pub(super) in_section: bool,
     /// Position in the file, in bytes.
     pub(super) at: usize,
-    /// Position and value of the byte that says which parts there are.
+    /// Position and value of the byte that encodes which parts exist.
     pub(super) mask: (usize, u8),
     /// Position of the number of the properties, if there are any.
     pub(super) properties_at: usize,
-    /// Position behind it, where its regions begin.
+    /// Position after the properties, where its regions begin.
     pub(super) end: usize,
 }
 
 impl Operation {
-    /// The bit for properties in the byte that says which parts there are.
+    /// The bit for properties in the byte that encodes which parts exist.
     pub(super) const HAS_PROPERTIES: u8 = Found::HAS_PROPERTIES;
 }
 
@@ -92,7 +92,7 @@ impl From<&Found<'_>> for Operation {
     }
 }
 
-/// Attributes and types by their numbers alone: what they are is judged in the tables.
+/// Attributes and types by number only; their contents are read from the tables.
 pub(super) struct Numbers {
     attributes: usize,
     types: usize,
@@ -135,7 +135,7 @@ impl<'a> Bytecode<'a> {
         Ok(Self { version, sections, strings, attributes, types, properties, tables })
     }
 
-    /// Returns the numbers of attributes and types that there are.
+    /// Returns the counts of attributes and types.
     pub(super) fn numbers(&self) -> Numbers {
         Numbers { attributes: self.attributes.len(), types: self.types.len() }
     }
@@ -149,30 +149,32 @@ impl<'a> Bytecode<'a> {
         });
         match walked {
             Err(Stop::Damaged(damage)) => Err(damage.into()),
-            // Numbers alone have no codes.
+            // Attributes and types by number have no codes.
             Ok(()) | Err(Stop::UnknownCode(_)) => Ok(()),
         }
     }
 
-    /// Returns the name of a dialect; empty if it is no text.
+    /// Returns the name of a dialect; empty if it is not UTF-8.
     pub(super) fn dialect(&self, dialect: usize) -> &'a str {
         std::str::from_utf8(self.tables.dialect(dialect)).unwrap_or_default()
     }
 
-    /// Returns the dialect and the name of an operation; empty if they are no text.
+    /// Returns the dialect and the name of an operation; empty if they are not UTF-8.
     pub(super) fn operation_name(&self, operation: usize) -> (&'a str, &'a str) {
         let Some(entry) = self.tables.operation_names.get(operation) else { return ("", "") };
         let name = std::str::from_utf8(self.tables.string(entry.name)).unwrap_or_default();
         (self.dialect(entry.dialect), name)
     }
 
-    /// Code and rest of an attribute, if `dialect` wrote it in its own encoding.
+    /// Returns the code and the remaining bytes of an attribute, if `dialect` wrote it in its own
+    /// encoding.
     pub(super) fn attribute(&self, index: u64, dialect: &str) -> Option<(u64, Cursor<'a>)> {
         let entry = usize::try_from(index).ok().and_then(|index| self.attributes.get(index))?;
         self.code(entry, dialect)
     }
 
-    /// Code and rest of an entry, if `dialect` wrote it in its own encoding.
+    /// Returns the code and the remaining bytes of an entry, if `dialect` wrote it in its own
+    /// encoding.
     pub(super) fn code(&self, entry: &Entry<'a>, dialect: &str) -> Option<(u64, Cursor<'a>)> {
         if !entry.is_encoded || self.dialect(entry.dialect) != dialect {
             return None;
@@ -182,7 +184,7 @@ impl<'a> Bytecode<'a> {
     }
 }
 
-/// Magic, encoding and producer.
+/// Reads the magic number, the encoding and the producer.
 fn read_head(cursor: &mut Cursor<'_>) -> Result<StableHloVersion, StableHloError> {
     let no_artifact = |found: &str| StableHloError::NoArtifact { found: found.to_owned() };
     if cursor.bytes(MAGIC.len()).ok() != Some(MAGIC) {

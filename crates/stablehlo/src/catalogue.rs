@@ -1,8 +1,8 @@
 //! Catalogue of VHLO's operations, types and attributes, with the version that introduced each.
 //!
 //! Names and numbers are StableHLO's (`VhloOps.td`, `VhloBytecode.cpp`); 1.21 and 1.22 brought no
-//! new ones. Of what came before 1.13 the versions are measured: jaxlib 0.10.2 writes no program with
-//! it for an older one.
+//! new ones. The versions before 1.13 are measured: jaxlib 0.10.2 refuses to write the entry for an
+//! older version.
 
 use serdes_mlir_bytecode::vhlo;
 
@@ -15,14 +15,14 @@ const fn minor(minor: u32) -> StableHloVersion {
     StableHloVersion::new(1, minor, 0)
 }
 
-/// Returns the version since when an operation is known; [`StableHloVersion::OLDEST_TARGET`] for
-/// all that are as old or older, `None` if it is not known here.
+/// Returns the version that introduced an operation; [`StableHloVersion::OLDEST_TARGET`] for all
+/// that are as old or older, `None` if the operation is not known.
 pub(super) fn operation(name: &str) -> Option<StableHloVersion> {
     vhlo::operation(name).map(|operation| minor(u32::from(operation.since_minor)))
 }
 
-/// Like [`operation`], of the attribute with that code. The accuracy of results (19 and 20) is part
-/// of operations that are as new, and counts with them.
+/// Like [`operation`], for the attribute with that code. The accuracy of results (19 and 20) is
+/// part of operations that are equally new, and counts as these.
 pub(super) fn attribute(code: u64) -> Option<StableHloVersion> {
     match code {
         1..=20 => Some(StableHloVersion::OLDEST_TARGET),
@@ -31,8 +31,8 @@ pub(super) fn attribute(code: u64) -> Option<StableHloVersion> {
     }
 }
 
-/// Like [`operation`], of the type with that code. The type of nothing (33) is part of the
-/// algorithm of `dot_general_v2`, and counts with it.
+/// Like [`operation`], for the type with that code. The none type (33) is part of the algorithm of
+/// `dot_general_v2`, and counts as it.
 pub(super) fn of_type(code: u64) -> Option<StableHloVersion> {
     Some(match code {
         0..=30 | type_code::NONE => StableHloVersion::OLDEST_TARGET,
@@ -42,7 +42,7 @@ pub(super) fn of_type(code: u64) -> Option<StableHloVersion> {
         34 => minor(6),
         // Floats of 8 bits with 3 or 4 bits of exponent.
         35 | 36 => minor(7),
-        // Floats of 4 and 6 bits, and of 8 bits with no other than those of the exponent.
+        // Floats of 4 and 6 bits, and of 8 bits with exponent bits only.
         37..=40 => minor(8),
         // Buffers.
         41 => minor(13),
@@ -51,16 +51,16 @@ pub(super) fn of_type(code: u64) -> Option<StableHloVersion> {
     })
 }
 
-/// The version since when custom calls name a function of the typed interface.
+/// The version in which custom calls got the typed FFI.
 pub(super) const TYPED_CUSTOM_CALLS: StableHloVersion = minor(3);
 
-/// The version since when operations of other dialects stand beside those of VHLO.
+/// The version from which a program may have operations of other dialects than VHLO.
 pub(super) const OTHER_DIALECTS: StableHloVersion = minor(11);
 
-/// The version since when custom calls take futures.
+/// The version in which custom calls got futures as operands.
 pub(super) const CUSTOM_CALLS_TAKE_FUTURES: StableHloVersion = minor(17);
 
-/// The code of the type of what an operation that runs on the side will give.
+/// The code of the future type, the type of the result of an asynchronous operation.
 pub(super) const FUTURE_TYPE: u64 = 42;
 /// Codes of attributes that are read or written here.
 pub(super) mod attribute_code {

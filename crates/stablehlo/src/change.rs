@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{StableHloVersion, mesh::ReplicaGroups, older::Older};
 
-/// A change by which an older version expresses the same.
+/// A change that expresses the same in an older version.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// Versions from this one on need no change.
@@ -12,18 +12,18 @@ pub(super) struct Change {
     pub(super) what: What,
 }
 
-/// The change in the tables of a file.
+/// The change to the tables of a file.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// The operation of that number has another name, and fewer attributes.
+    /// The operation with that number is renamed, and loses some attributes.
     Rename {
         operation: usize,
         to: &'static Older,
         /// Indices of its properties.
         properties: BTreeSet<usize>,
     },
-    /// The attribute of that number lists its groups of devices.
+    /// The attribute with that number becomes a list of its groups of devices.
     List { attribute: usize, groups: ReplicaGroups },
-    /// The sorts with the properties of that number keep the order of what is equal.
+    /// The sorts with the properties of that number become stable.
     Stable { properties: usize },
 }

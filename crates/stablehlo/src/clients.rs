@@ -2,7 +2,7 @@
 
 use super::StableHloVersion;
 
-/// A release whose client of a proxy is known.
+/// A release whose proxy client is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyClient {
@@ -17,7 +17,7 @@ impl ProxyClient {
         Self { release, writes }
     }
 
-    /// Returns the way by which its programs reach a plug-in that reads up to `reader`.
+    /// Returns the way in which its programs reach a plug-in that reads up to version `reader`.
     pub fn passage(&self, reader: StableHloVersion) -> Passage {
         if self.writes.release() <= reader.release() {
             Passage::AsTheyAre
@@ -31,15 +31,15 @@ impl ProxyClient {
     }
 }
 
-/// Way by which the programs of a client reach a plug-in.
+/// The way in which the programs of a client reach a plug-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Passage {
-    /// The plug-in knows all that can be in them.
+    /// Unchanged: the plug-in knows everything that can be in them.
     AsTheyAre,
-    /// New features of the program are rewritten, where the older version can express them.
+    /// Rewritten: new features are replaced where the older version can express them.
     Rewritten,
-    /// New features of the program need a [`ProgramBridge`](super::ProgramBridge).
+    /// Through a [`ProgramBridge`](super::ProgramBridge), which new features need.
     Bridged,
 }
 

@@ -7,11 +7,11 @@ use super::{
     properties::{attributes_of, names_one_of, string},
 };
 
-/// The place of the name among the properties of a custom call, in both of its forms.
+/// The index of the name among the properties of a custom call, in both of its forms.
 const TARGET: usize = 2;
 
-/// Names of properties that must not stand in a dictionary beside them: readers differ in which
-/// of the two they take.
+/// Names of properties that must not occur in a dictionary as well: readers differ in which of the
+/// two they use.
 const NAMES: [&[u8]; 2] = [b"call_target_name", b"called_computations"];
 
 /// Tells whether an operation of VHLO is a custom call.
@@ -19,8 +19,8 @@ pub(super) fn is_one(operation: &str) -> bool {
     operation.starts_with("custom_call_")
 }
 
-/// Returns the names in the custom calls with these properties; `None` where that cannot be read,
-/// or one of the `dictionaries` beside them may say another name.
+/// Returns the names in the custom calls with these properties; `None` if a name cannot be read, or
+/// one of the `dictionaries` beside the properties may have another name.
 pub(super) fn targets<'a>(
     file: &Bytecode<'a>,
     properties: impl Iterator<Item = Option<u64>>,

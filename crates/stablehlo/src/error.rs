@@ -4,17 +4,17 @@ use serdes_abi::ErrorKind;
 
 use super::{Need, StableHloVersion};
 
-/// Why a program could not be read, or not be written for that version.
+/// The reason why a program could not be read, or not be written for a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StableHloError {
-    /// The text is no version.
+    /// The text is not a version.
     #[error("`{found}` is no version of StableHLO; expected three numbers such as 1.16.3")]
     NoVersion {
         /// The text, at most 40 letters of it.
         found: String,
     },
-    /// The bytes are something else.
+    /// The bytes are not a portable artifact.
     #[error(
         "the program {found}; expected a portable artifact of StableHLO: MLIR bytecode whose producer is StableHLO_vX.Y.Z"
     )]
@@ -22,7 +22,7 @@ pub enum StableHloError {
         /// First bytes of the file.
         found: String,
     },
-    /// The bytecode is older or newer than the encoding that is known here.
+    /// The bytecode has an encoding that this crate does not support.
     #[error(
         "the bytecode has encoding {found}; expected 6, which StableHLO writes from version 0.15 on"
     )]
@@ -30,7 +30,7 @@ pub enum StableHloError {
         /// The number of the encoding.
         found: u64,
     },
-    /// The bytes contradict themselves.
+    /// The bytes are inconsistent.
     #[error("the bytecode is damaged at byte {at}: expected {expected}")]
     Malformed {
         /// Position in bytes.
@@ -38,7 +38,7 @@ pub enum StableHloError {
         /// Expected contents.
         expected: &'static str,
     },
-    /// The conversion to such an old version is not known here.
+    /// Conversion to a version this old is not supported.
     #[error(
         "programs are written for StableHLO {oldest} or later here, and {target} is wanted; use a reader of at least {oldest}",
         oldest = StableHloVersion::OLDEST_TARGET
@@ -47,7 +47,7 @@ pub enum StableHloError {
         /// The version that was asked for.
         target: StableHloVersion,
     },
-    /// The program has what the older version cannot say.
+    /// The program has features that the older version cannot express.
     #[error(
         "the program is of StableHLO {version} and has what {target} cannot say: {}; use a reader of at least that version, or write the program with an older framework",
         list_needs(.needs)
@@ -60,7 +60,7 @@ pub enum StableHloError {
         /// Features that it cannot express.
         needs: Vec<Need>,
     },
-    /// The bridge could not write it either.
+    /// The bridge could not convert the program either.
     #[error(
         "the program is of StableHLO {version} and was not brought to {target}: {words}; use a reader of at least {version}, or write the program with an older framework"
     )]
@@ -69,7 +69,7 @@ pub enum StableHloError {
         version: StableHloVersion,
         /// The version that was asked for.
         target: StableHloVersion,
-        /// The words of the bridge, or what is wrong with its answer.
+        /// The message of the bridge, or the defect of its answer.
         words: String,
     },
 }

@@ -1,21 +1,21 @@
 //! Programs in StableHLO: the versions that read one, and conversion for an older reader.
 //!
 //! A program travels as a portable artifact: MLIR bytecode in the dialect VHLO, whose producer
-//! names a version. The number alone decides nothing: a reader accepts a program newer than itself
-//! as long as it knows every operation, type and attribute in it. [`Program`] reads which of these
-//! a program has, says from which version on they are known, and writes the program for an older
+//! names a version. This version alone decides nothing: a reader accepts a program newer than
+//! itself as long as it knows every operation, type and attribute in it. [`Program`] finds those
+//! that a program has, with the version that introduced each, and writes the program for an older
 //! reader where the older version can express the same. A [`ProgramBridge`] may convert the others.
 //!
-//! Rules: StableHLO's log of versions and its conversions between them (`VhloDialect.td`,
-//! `VhloToVersion.cpp`, the expansion of mesh axes), MLIR's description of its bytecode; held
-//! against the real serializers of jaxlib.
+//! The rules are from StableHLO's version log and its conversions between versions
+//! (`VhloDialect.td`, `VhloToVersion.cpp`, the expansion of mesh axes) and from MLIR's description
+//! of its bytecode; they are tested against the serializers of jaxlib.
 //!
-//! The crate must never know who sends programs or who compiles them. It reads untrusted bytes:
+//! The crate does not depend on the senders or compilers of programs. It reads untrusted bytes:
 //! time and memory are linear in their number, and nothing recurses.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No program makes the crate panic: what could is an exception with its reason.
+// No program makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,7 +1,8 @@
-//! Groups of devices by the axes of a mesh, written out as lists.
+//! Groups of devices given by the axes of a mesh, expanded to lists.
 //!
-//! The rule is that of StableHLO (`ReplicaGroupUtils.cpp`): the axes that do not communicate count
-//! the groups, those that do count the devices of a group in the order in which they are named.
+//! The rule is that of StableHLO (`ReplicaGroupUtils.cpp`): the axes that do not communicate
+//! enumerate the groups; those that do enumerate the devices of a group, in the order in which they
+//! are named.
 
 use std::collections::HashMap;
 
@@ -13,14 +14,14 @@ use super::{
 
 /// MLIR's own dialect.
 const BUILTIN: &str = "builtin";
-/// Under which an operation says its mesh to those that know only StableHLO.
+/// The key under which an operation records its mesh for readers that know only StableHLO.
 const MESH_KEY: &[u8] = b"stablehlo.mesh";
-/// The most axes of a mesh, and the most entries of what says one.
+/// Limit on the axes of a mesh, and on the entries of its description.
 const MOST_AXES: usize = 64;
-/// The most devices that are listed for one program.
+/// Limit on the devices that are listed for one program.
 const MOST_DEVICES: i64 = 1 << 20;
 
-/// Groups of equal size, one after the other.
+/// Groups of devices of equal size, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReplicaGroups {
     pub(super) count: i64,
@@ -31,7 +32,7 @@ pub(super) struct ReplicaGroups {
 #[derive(Clone, Debug)]
 struct Mesh<'a> {
     axes: Vec<Axis<'a>>,
-    /// In the order of the mesh; `None` is 0 to n - 1.
+    /// The devices in the order of the mesh; `None` for 0 to n - 1.
     devices: Option<Vec<i64>>,
 }
 
@@ -44,13 +45,13 @@ struct Axis<'a> {
 /// The meshes of a program by their names.
 pub(super) struct MeshSymbols<'f, 'a> {
     file: &'f Bytecode<'a>,
-    /// The attributes of the operation of that name; nothing if several have it.
+    /// The attributes of the operation with that name; `None` if several have it.
     by_name: HashMap<&'a [u8], Option<u64>>,
     devices_left: i64,
 }
 
 impl<'f, 'a> MeshSymbols<'f, 'a> {
-    /// Creates the meshes of these operations.
+    /// Creates the table of the meshes that these operations define.
     pub(super) fn new(file: &'f Bytecode<'a>, operations: &[Operation]) -> Self {
         let mut by_name = HashMap::new();
         for operation in operations {
@@ -59,7 +60,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
                 .and_then(|index| file.properties.get(usize::try_from(index).ok()?))
                 .and_then(|properties| attributes_of(properties))
                 .unwrap_or_default();
-            // The name is the one string among the properties.
+            // The name is the only string among the properties.
             let name = properties.iter().find_map(|attribute| string(file, *attribute));
             if let (Some(name), Some(attributes)) = (name, operation.attributes) {
                 let of_name = by_name.entry(name).or_insert(Some(attributes));
@@ -71,8 +72,8 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         Self { file, by_name, devices_left: MOST_DEVICES }
     }
 
-    /// Returns the groups that an attribute says; `None` if it cuts axes, if its mesh cannot be
-    /// read, or if there are too many devices.
+    /// Returns the groups that an attribute describes; `None` if it splits axes, if its mesh cannot
+    /// be read, or if there are too many devices.
     pub(super) fn replica_groups(&mut self, mut contents: Cursor<'a>) -> Option<ReplicaGroups> {
         let mesh = contents.varint().ok()?;
         let axes = contents.varint().ok()?;
@@ -117,7 +118,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         self.mesh_of_dictionary(find(&self.dictionary((*of_name)?)?, MESH_KEY)?)
     }
 
-    /// `{axes = [{name = "x", size = 2}], device_ids = dense<…>}`.
+    /// Reads a mesh of the form `{axes = [{name = "x", size = 2}], device_ids = dense<…>}`.
     fn mesh_of_dictionary(&self, dictionary: u64) -> Option<Mesh<'a>> {
         let entries = self.dictionary(dictionary)?;
         let (code, contents) = self.file.attribute(find(&entries, b"axes")?, BUILTIN)?;
@@ -165,7 +166,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
         let entry = usize::try_from(number).ok().and_then(|number| self.file.types.get(number));
         let code = entry.and_then(|entry| self.file.code(entry, BUILTIN));
         code.is_some_and(|(code, mut contents)| {
-            // The sign is in the two lowest bits.
+            // The signedness is in the two lowest bits.
             code == builtin_code::INTEGER_TYPE
                 && contents.varint().is_ok_and(|width| width >> 2 == 64)
         })
@@ -180,7 +181,7 @@ impl<'f, 'a> MeshSymbols<'f, 'a> {
             | (_, Some((builtin_code::DENSE_ELEMENTS, contents))) => contents,
             _ => return None,
         };
-        // The type; that these are 64 bits the number of devices tells.
+        // Skips the type: the number of devices shows that the elements have 64 bits.
         contents.varint().ok()?;
         let (values, rest) = contents.stretch().ok()?.as_chunks::<8>();
         let fits = rest.is_empty() && contents.is_empty();
@@ -193,14 +194,14 @@ fn find(entries: &[(&[u8], u64)], name: &[u8]) -> Option<u64> {
     entries.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
 }
 
-/// Returns a count, and that many numbers.
+/// Reads a count, and that many numbers.
 fn list(mut contents: Cursor<'_>) -> Option<Vec<u64>> {
     let count = contents.count().ok().filter(|count| *count <= MOST_AXES)?;
     let list = (0..count).map(|_| contents.varint().ok()).collect::<Option<_>>();
     list.filter(|_| contents.is_empty())
 }
 
-/// Returns the groups in which the axes of these places communicate.
+/// Returns the groups in which the axes with these indices communicate.
 fn groups(mesh: &Mesh<'_>, communicating: &[usize], most: i64) -> Option<ReplicaGroups> {
     let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.size).collect();
     let multiplied = |product: i64, size: &i64| {
@@ -212,7 +213,7 @@ fn groups(mesh: &Mesh<'_>, communicating: &[usize], most: i64) -> Option<Replica
     if let Some(devices) = &mesh.devices {
         (devices.len() as i64 == total).then_some(())?;
     }
-    // How far the next device along each axis is, in the order of the mesh.
+    // The distance to the next device along each axis, in the order of the mesh.
     let mut distance = 1;
     let mut distances = vec![0; sizes.len()];
     for (place, size) in distances.iter_mut().zip(&sizes).rev() {

@@ -1,15 +1,15 @@
-//! Features of a program that came after the oldest version for which programs are written.
+//! Features of a program that are newer than the oldest supported target version.
 
 use std::fmt;
 
 use super::StableHloVersion;
 
-/// Something in a program that not every version knows.
+/// A feature of a program that not every version knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     pub(super) feature: String,
     pub(super) since: Option<StableHloVersion>,
-    /// The oldest version that expresses the same in another way.
+    /// The oldest version that can express the feature in another way.
     pub(super) otherwise: Option<StableHloVersion>,
 }
 
@@ -19,23 +19,22 @@ impl Need {
         &self.feature
     }
 
-    /// Returns the first version that knows it; `None` if that is not known here.
+    /// Returns the first version that knows the feature; `None` if it is unknown.
     pub fn since(&self) -> Option<StableHloVersion> {
         self.since
     }
 
-    /// Returns true if an older version expresses the same in another way, which is known here.
+    /// Returns true if this crate knows how an older version expresses the feature.
     pub fn is_rewritable(&self) -> bool {
         self.otherwise.is_some()
     }
 
-    /// Returns the oldest version that can say it, in this way or another; `None` if that is not
-    /// known here.
+    /// Returns the oldest version that can express the feature in any way; `None` if it is unknown.
     pub(super) fn oldest(&self) -> Option<StableHloVersion> {
         self.otherwise.or(self.since)
     }
 
-    /// Returns true if a reader of that version knows it.
+    /// Returns true if a reader of that version knows the feature.
     pub(super) fn is_known_to(&self, version: StableHloVersion) -> bool {
         self.since.is_some_and(|since| since <= version)
     }

@@ -1,7 +1,7 @@
 //! Earlier forms of operations, and the attributes that they lack.
 //!
-//! An operation gets a new form when an attribute is added to it. Where the attribute says no more
-//! than its absence, the earlier form says the same.
+//! Adding an attribute gives an operation a new form. Where the attribute has the value that its
+//! absence implies, the earlier form means the same.
 
 use super::{
     StableHloVersion,
@@ -18,13 +18,13 @@ pub(super) struct Older {
     pub(super) uses: Uses,
     /// Number of attributes in the newer form.
     count: usize,
-    /// Places of those that the earlier form lacks, in their order.
+    /// Indices of the attributes that the earlier form lacks, ascending.
     pub(super) left_out: &'static [usize],
-    /// Value of these attributes that says no more than the earlier form.
+    /// The value of these attributes that the earlier form implies.
     neutral: Neutral,
 }
 
-/// The uses of an operation that its earlier form has as well.
+/// The uses of an operation that are possible in its earlier form as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uses {
     Any,
@@ -32,13 +32,13 @@ pub(super) enum Uses {
     WithoutRegions,
 }
 
-/// The value of an attribute that says no more than its absence.
+/// The value of an attribute that its absence implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neutral {
     False,
     EmptyArray,
     EmptyTensor,
-    /// The type of nothing.
+    /// The none type.
     NoType,
     /// No tolerances, and the mode `DEFAULT`.
     DefaultAccuracy,
@@ -59,7 +59,7 @@ const fn exact(name: &'static str, to: &'static str) -> Older {
     older(name, to, 1, &[0], Neutral::DefaultAccuracy)
 }
 
-/// Returns a form that differs from the earlier one in how it may be used.
+/// Returns an earlier form that differs only in the permitted uses.
 const fn used(name: &'static str, to: &'static str, uses: Uses) -> Older {
     Older { name, to, uses, count: 0, left_out: &[], neutral: Neutral::False }
 }
@@ -100,7 +100,7 @@ pub(super) fn of(name: &str) -> Option<&'static Older> {
 }
 
 impl Older {
-    /// Returns the version that brought the earlier form.
+    /// Returns the version that introduced the earlier form.
     pub(super) fn since(&self) -> Option<StableHloVersion> {
         catalogue::operation(self.to)
     }
@@ -111,7 +111,7 @@ impl Older {
     }
 
     /// Returns true if these are the properties of the newer form, and the attributes that the
-    /// earlier one lacks say nothing.
+    /// earlier one lacks have their implied values.
     pub(super) fn holds_in(&self, file: &Bytecode<'_>, properties: &[u8]) -> bool {
         if self.left_out.is_empty() {
             return true;
@@ -126,7 +126,7 @@ impl Older {
 }
 
 impl Neutral {
-    /// Returns true if an attribute has this value; `None` for one that cannot be read.
+    /// Returns true if an attribute has this value; `None` if it cannot be read.
     fn is(self, file: &Bytecode<'_>, code: u64, mut rest: Cursor<'_>) -> Option<bool> {
         let is_it = match self {
             Self::False => code == attribute_code::BOOLEAN && rest.varint().ok()? == 0,

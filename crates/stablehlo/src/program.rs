@@ -16,13 +16,13 @@ use super::{
     sorts::{Sorts, SortsFound},
 };
 
-/// The version of a custom call that names a function of the typed interface.
+/// The version of a custom call that uses the typed FFI.
 const TYPED: u64 = 4;
 
-/// Limit on the length of a bridge's answer, as a multiple of the bytes that it was given.
+/// Limit on the length of a bridge's answer, as a multiple of the length of its input.
 const LONGEST_ANSWER: usize = 16;
 
-/// A program, read as far as it takes to know who can read it.
+/// A program, read as far as needed to determine its readers.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
     bytes: &'a [u8],
@@ -39,7 +39,7 @@ impl<'a> Program<'a> {
     /// Reads a portable artifact.
     ///
     /// # Errors
-    /// If the bytes are no portable artifact, are in another encoding, or contradict themselves.
+    /// If the bytes are not a portable artifact, have another encoding, or are inconsistent.
     pub fn read(bytes: &'a [u8]) -> Result<Self, StableHloError> {
         let file = Bytecode::read(bytes)?;
         let mut survey = Survey::default();
@@ -75,21 +75,22 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Returns the program as a reader of `reader` takes it: as it is, if the reader knows all that
-    /// is in it or nothing can be told of it; else written for it here; else by `bridge`.
+    /// Returns the program for a reader of version `reader`: unchanged, if the reader knows
+    /// everything in it or the program cannot be read; else converted here; else converted by
+    /// `bridge`.
     ///
-    /// Without a bridge a reader before [`StableHloVersion::OLDEST_TARGET`] gets the program as it
-    /// is: what it knows is not known here.
+    /// Without a bridge, a reader before [`StableHloVersion::OLDEST_TARGET`] gets the program
+    /// unchanged, because its features are not known.
     ///
     /// # Errors
-    /// [`StableHloError::Inexpressible`] if there is no bridge; [`StableHloError::Bridge`] with its
-    /// words, or with what is wrong with its answer.
+    /// [`StableHloError::Inexpressible`] if there is no bridge; [`StableHloError::Bridge`] with the
+    /// message of the bridge, or with the defect of its answer.
     pub fn for_reader(
         bytes: &'a [u8],
         reader: StableHloVersion,
         bridge: Option<&dyn ProgramBridge>,
     ) -> Result<Cow<'a, [u8]>, StableHloError> {
-        // What is no artifact, or damaged, is the reader's to refuse.
+        // The reader is to refuse what is not an artifact, or is damaged.
         let Ok(program) = Self::read(bytes) else { return Ok(Cow::Borrowed(bytes)) };
         if program.version() <= reader || program.lowest_as_it_is() <= Some(reader) {
             return Ok(Cow::Borrowed(bytes));
@@ -122,76 +123,79 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns the version at which it was written.
+    /// Returns the version in which the program was written.
     pub fn version(&self) -> StableHloVersion {
         self.file.version
     }
 
-    /// Features that came after [`StableHloVersion::OLDEST_TARGET`], or that are not known here.
+    /// Returns the features newer than [`StableHloVersion::OLDEST_TARGET`], and those that are not
+    /// known.
     pub fn needs(&self) -> &[Need] {
         &self.needs
     }
 
-    /// Returns the names of the dialects in it: others than `vhlo` and `builtin` have versions of
-    /// their own.
+    /// Returns the names of the dialects in the program. Dialects other than `vhlo` and `builtin`
+    /// have their own versions.
     pub fn dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
         (0..self.file.tables.dialects.len()).map(|dialect| self.file.dialect(dialect))
     }
 
-    /// Returns the oldest version that knows all that is in it, at least
-    /// [`StableHloVersion::OLDEST_TARGET`]; `None` if something is not known here.
+    /// Returns the oldest version that knows everything in the program, at least
+    /// [`StableHloVersion::OLDEST_TARGET`]; `None` if a feature is not known.
     pub fn lowest_as_it_is(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().map(Need::since))
     }
 
-    /// Returns the oldest version for which [`written_for`](Self::written_for) writes it.
+    /// Returns the oldest version for which [`written_for`](Self::written_for) can write the
+    /// program.
     pub fn lowest_rewritten(&self) -> Option<StableHloVersion> {
         lowest(self.needs.iter().map(Need::oldest))
     }
 
-    /// Returns the file, its tables read.
+    /// Returns the file with its tables.
     pub(super) fn file(&self) -> &Bytecode<'a> {
         &self.file
     }
 
-    /// Returns the targets of its custom calls, each once, sorted; `None` stands for those that
+    /// Returns the targets of its custom calls, each once, sorted; `None` stands for targets that
     /// cannot be read.
     pub fn custom_calls(&self) -> impl Iterator<Item = Option<&'a str>> + '_ {
         self.custom_calls.iter().copied()
     }
 
-    /// Returns the dialects of its operations, each once, sorted; one that is no text is empty.
+    /// Returns the dialects of its operations, each once, sorted; a name that is not UTF-8 is
+    /// empty.
     pub fn operation_dialects(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.operation_dialects.iter().copied()
     }
 
-    /// Names of its operations in the dialect of portable artifacts, such as `add_v1`, each once,
-    /// sorted; one that is no text is empty.
+    /// Returns the names of its VHLO operations, such as `add_v1`, each once, sorted; a name that
+    /// is not UTF-8 is empty.
     pub fn operations(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.operations.iter().copied()
     }
 
-    /// Names of the operations in the comparators of its sorts, as [`operations`](Self::operations)
-    /// has them.
+    /// Returns the names of the operations in the comparators of its sorts, in the form of
+    /// [`operations`](Self::operations).
     pub fn comparator_operations(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.sorts.operations.iter().copied()
     }
 
-    /// Returns true if a sort may change the order of what is equal, or cannot be read.
+    /// Returns true if a sort is not stable, or cannot be read.
     pub fn has_unstable_sorts(&self) -> bool {
         self.sorts.unread.is_some() || !self.sorts.unstable.is_empty()
     }
 
-    /// Returns true if each custom call to a target of this name compares by functions that tell
-    /// the smaller or the greater of two arguments and do nothing else, and names at least one.
+    /// Returns true if every custom call to this target names at least one function, and its
+    /// functions only test which of two arguments is smaller or greater.
     pub fn compares_plainly(&self, target: &str) -> bool {
         self.sorts.compares_plainly(&self.file, target)
     }
 
-    /// Returns the program with all of its sorts stable; `None` if they are.
+    /// Returns the program with all of its sorts made stable; `None` if they already are.
     ///
-    /// A sort that is not stable may give any order of what is equal, so that this one is among
-    /// its results.
+    /// A sort that is not stable may order equal elements in any way, so the stable order is one of
+    /// its permitted results.
     ///
     /// # Errors
     /// [`StableHloError::Malformed`] for a sort that cannot be read.
@@ -216,12 +220,12 @@ impl<'a> Program<'a> {
         self.needs.iter().filter(move |need| !need.is_known_to(reader))
     }
 
-    /// Returns the program for a reader of `target`: the same operations and values, and the newer
-    /// ways to say something replaced by the older ones. As it is if it is not newer than `target`.
+    /// Returns the program for a reader of `target`: the same operations and values, with newer
+    /// forms replaced by older ones. It is unchanged if it is not newer than `target`.
     ///
     /// # Errors
-    /// [`StableHloError::TargetTooOld`], or [`StableHloError::Inexpressible`] with all that the
-    /// older version cannot say.
+    /// [`StableHloError::TargetTooOld`], or [`StableHloError::Inexpressible`] with every feature
+    /// that the older version cannot express.
     pub fn written_for(&self, target: StableHloVersion) -> Result<Vec<u8>, StableHloError> {
         if self.version() <= target {
             return Ok(self.bytes.to_vec());
@@ -239,7 +243,7 @@ impl<'a> Program<'a> {
         rewrite::write(&self.file, changes.map(|change| &change.what), target)
     }
 
-    /// Notes a feature; the change, if there is one, says the same from a version on.
+    /// Records a feature; `change`, if given, expresses it in versions from an older one.
     fn need(
         &mut self,
         feature: String,
@@ -274,8 +278,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Earlier form of an operation, if all its uses can be expressed in it, with the version that
-    /// brought that form.
+    /// Returns the earlier form of an operation, if all its uses can be expressed in it, with the
+    /// version that introduced that form.
     fn renamed(
         &self,
         operation: usize,
@@ -293,14 +297,16 @@ impl<'a> Program<'a> {
         let mut properties = BTreeSet::new();
         if !to.left_out.is_empty() {
             for number in &uses.properties {
-                // Properties that another operation shares could not be cut for this one alone.
+                // Properties that are shared with another operation cannot be cut for this one
+                // alone.
                 let is_own = survey.owners.get(number) == Some(&Some(operation));
                 (is_own || to.has_no_properties()).then_some(())?;
                 let index = usize::try_from(*number).ok()?;
                 to.holds_in(&self.file, self.file.properties.get(index)?).then_some(())?;
                 properties.insert(index);
             }
-            // An operation without properties has its attributes in a dictionary that was not read.
+            // An operation without properties has its attributes in a dictionary, which is not
+            // read.
             uses.always_has_properties.then_some(())?;
         }
         Some((What::Rename { operation, to, properties }, to.since()?))
@@ -311,7 +317,7 @@ impl<'a> Program<'a> {
             (entry.is_encoded || self.file.dialect(entry.dialect) != VHLO)
                 .then(|| self.file.code(entry, VHLO).map(|(code, _)| code))
         });
-        // Each code once; text in place of a code is not known.
+        // Each code once; a text entry has no code and is not known.
         let codes: BTreeSet<Option<u64>> = codes
             .filter_map(|code| match code {
                 Some(Some(code)) => Some(Some(code)),
@@ -349,7 +355,7 @@ impl<'a> Program<'a> {
                 Some((attribute_code::CUSTOM_CALL_VERSION, mut contents)) => {
                     has_typed_calls |= contents.varint() == Ok(TYPED);
                 }
-                // These say a mesh or its axes, and are of no use but for groups.
+                // These describe a mesh or its axes, and are used for groups only.
                 Some((code, _)) if attribute_code::PARTS_OF_MESHES.contains(&code) => {}
                 code => {
                     others.insert(code.map(|(code, _)| code));
@@ -387,12 +393,12 @@ fn named(what: &str, code: Option<u64>) -> String {
     }
 }
 
-/// Returns a name from an untrusted program, cut to the length of operations' names.
+/// Returns a name from an untrusted program, cut to the longest name of an operation.
 fn shortened(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
-/// Common facts about the uses of an operation.
+/// Facts that hold for all uses of an operation.
 #[derive(Clone, Debug)]
 struct Uses {
     most_regions: u64,
@@ -401,19 +407,19 @@ struct Uses {
     properties: BTreeSet<u64>,
 }
 
-/// Result of one walk over the operations.
+/// The result of one walk over the operations.
 #[derive(Clone, Debug, Default)]
 struct Survey {
-    /// By the number of the name; of operations in the dialect of portable artifacts.
+    /// VHLO operations, by the number of their names.
     operations: BTreeMap<usize, Uses>,
-    /// Owner of each set of properties; `None` if several operations have it.
+    /// The operation that owns each set of properties; `None` if several share it.
     owners: BTreeMap<u64, Option<usize>>,
-    /// Operations that may give a mesh its name.
+    /// Operations that may define a mesh.
     meshes: Vec<Operation>,
     /// The properties of custom calls.
     custom_calls: BTreeSet<Option<u64>>,
     dictionaries_of_calls: BTreeSet<u64>,
-    /// By their numbers.
+    /// The numbers of the dialects.
     dialects: BTreeSet<usize>,
     sorts: SortsFound,
 }

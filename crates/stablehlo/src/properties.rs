@@ -1,4 +1,4 @@
-//! Properties of operations: attributes by their numbers; the dictionaries beside them.
+//! Properties of operations: attributes by number, and the dictionaries beside them.
 
 use super::{
     bytecode::{Bytecode, Cursor},
@@ -8,7 +8,7 @@ use super::{
 /// MLIR's own dialect.
 const BUILTIN: &str = "builtin";
 
-/// Returns the attributes of which the properties of an operation consist; `None` if they are no
+/// Returns the attributes in the properties of an operation; `None` if the properties are not a
 /// list of numbers.
 pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
     let mut cursor = Cursor::new(properties, 0);
@@ -19,7 +19,7 @@ pub(super) fn attributes_of(properties: &[u8]) -> Option<Vec<u64>> {
     Some(attributes)
 }
 
-/// Returns true if a dictionary has one of these names; `None` if it cannot be read.
+/// Returns true if a dictionary has one of these names as a key; `None` if it cannot be read.
 pub(super) fn names_one_of(file: &Bytecode<'_>, dictionary: u64, names: &[&[u8]]) -> Option<bool> {
     let (code, mut entries) = file.attribute(dictionary, BUILTIN)?;
     (code == builtin_code::DICTIONARY).then_some(())?;

@@ -1,7 +1,7 @@
-//! Writing the operations again, some without their properties.
+//! Copying the section of operations, with the properties of some removed.
 //!
-//! The regions of an operation may lie in a section of their own, whose length changes with that of
-//! the operations in it.
+//! The regions of an operation may have their own section, whose length changes with its
+//! operations.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::{
     bytecode::{Bytecode, Cursor, Operation, Section, SectionKind, write_section},
 };
 
-/// Limit on sections in one another: each is copied into the one around it.
+/// Limit on nested sections: each is copied into the one around it.
 const DEEPEST: usize = 64;
 
-/// Returns the section of operations, in which those of these names have no properties.
+/// Returns the section of operations, with the properties removed from operations of these names.
 pub(super) fn without_properties(
     file: &Bytecode<'_>,
     section: Cursor<'_>,
@@ -30,18 +30,18 @@ pub(super) fn without_properties(
     copy.finish()
 }
 
-/// The operations up to a position.
+/// A copy of the operations up to a position.
 struct Copy<'a> {
     /// The rest of the section.
     file: Cursor<'a>,
-    /// The sections that are open: where each ends, and the copy of what is around it.
+    /// The open sections: the end of each, and the copy of the section around it.
     open: Vec<(usize, Vec<u8>)>,
-    /// The copy of the innermost one.
+    /// The copy of the innermost section.
     out: Vec<u8>,
 }
 
 impl Copy<'_> {
-    /// Copies up to an operation's end, and the head of the section of its regions.
+    /// Copies up to an operation's end, including the head of the section of its regions.
     fn take(&mut self, operation: &Operation, is_bare: bool) -> Result<(), StableHloError> {
         self.close(operation.at)?;
         if is_bare && operation.properties.is_some() {

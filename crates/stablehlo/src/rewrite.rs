@@ -1,7 +1,8 @@
-//! Writing a file again, with changes in its tables.
+//! Writing a file with changes to its tables.
 //!
-//! The operations keep their numbers and their bytes: all changes are in the tables to which they
-//! refer. Only those of which the earlier form has no properties lose the number of theirs.
+//! The operations keep their numbers and bytes, because all changes are in the tables that they
+//! refer to. Only an operation whose earlier form has no properties loses the number of its
+//! properties.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -18,10 +19,10 @@ use super::{
     sorts,
 };
 
-/// Bytes of a file beside the contents of its sections, as a rule.
+/// Usual limit on the bytes of a file outside the contents of its sections.
 const MOST_BESIDE_SECTIONS: usize = 4096;
 
-/// Returns the file with the changes, as one of `target`.
+/// Returns the file with the changes, as a file of version `target`.
 pub(super) fn write<'c>(
     file: &Bytecode<'_>,
     changes: impl Iterator<Item = &'c What>,
@@ -47,7 +48,7 @@ pub(super) fn write<'c>(
             What::Stable { properties } => tables.make_stable(*properties),
         }
     }
-    // Most of a large program are constants, which are copied once.
+    // A large program consists mostly of constants, so reserving its size avoids a second copy.
     let size: usize = file.sections.iter().map(|section| section.contents.rest().len()).sum();
     let mut out = Vec::with_capacity(size.saturating_add(MOST_BESIDE_SECTIONS));
     out.extend_from_slice(b"ML\xEFR");
@@ -72,7 +73,7 @@ pub(super) fn write<'c>(
     Ok(out)
 }
 
-/// An attribute or a type that is written again.
+/// A rewritten attribute or type.
 #[derive(Clone)]
 struct Written<'a> {
     dialect: usize,
@@ -80,7 +81,7 @@ struct Written<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-/// Returns the number of that entry, which is appended to its table if it is not there.
+/// Returns the number of an entry, which is appended to its table if it is missing.
 fn number_of(table: &mut Vec<Written<'_>>, dialect: usize, bytes: Vec<u8>) -> usize {
     let is_it = |entry: &Written<'_>| {
         entry.dialect == dialect && entry.is_encoded && *entry.bytes == *bytes
@@ -92,7 +93,7 @@ fn number_of(table: &mut Vec<Written<'_>>, dialect: usize, bytes: Vec<u8>) -> us
     table.len() - 1
 }
 
-/// The tables of a file, which change.
+/// The tables of a file being changed.
 struct Tables<'f, 'a> {
     file: &'f Bytecode<'a>,
     strings: Vec<&'a [u8]>,
@@ -123,7 +124,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         let Some(old) = self.operation_names.get(operation).map(|entry| entry.name) else { return };
         let name = match self.strings.iter().position(|string| *string == to.as_bytes()) {
             Some(name) => name,
-            // In its place, as the real writer does, if nothing else has that name.
+            // Replaced in place, as the real writer does, if nothing else uses the string.
             None if self.is_only_a_name(old) => {
                 if let Some(string) = self.strings.get_mut(old) {
                     *string = to.as_bytes();
@@ -140,8 +141,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         }
     }
 
-    /// Returns true if a string is the name of one operation, and surely not used for anything
-    /// else.
+    /// Returns true if a string is the name of one operation and certainly has no other use.
     fn is_only_a_name(&self, string: usize) -> bool {
         let file = self.file;
         let names = self.operation_names.iter().filter(|entry| entry.name == string).count();
@@ -157,7 +157,8 @@ impl<'f, 'a> Tables<'f, 'a> {
                 }
                 (_, Some((builtin_code::DENSE_STRINGS, _))) => true,
                 (Some(_), _) | (_, Some(_)) => false,
-                // What another dialect encodes is not known here; text names no strings.
+                // Entries encoded by another dialect cannot be read here; text entries do not refer
+                // to strings.
                 (None, None) => entry.is_encoded,
             }
         };
@@ -167,7 +168,7 @@ impl<'f, 'a> Tables<'f, 'a> {
             && !file.attributes.iter().any(may_name_it)
     }
 
-    /// Removes the attributes at these places from the properties.
+    /// Removes the attributes with these indices from the properties.
     fn leave_out(&mut self, properties: usize, places: &[usize]) {
         let Some(bytes) = self.properties.get_mut(properties) else { return };
         let mut out = Vec::with_capacity(bytes.len());
@@ -179,7 +180,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         *bytes = out.into();
     }
 
-    /// Says of the sorts with these properties that they are stable.
+    /// Sets the sorts with these properties to stable.
     fn make_stable(&mut self, properties: usize) {
         let Some(bytes) = self.properties.get(properties) else { return };
         let mut attributes = attributes_of(bytes).unwrap_or_default();
@@ -197,7 +198,7 @@ impl<'f, 'a> Tables<'f, 'a> {
         }
     }
 
-    /// Makes the attribute a tensor of the groups.
+    /// Replaces the attribute by a tensor of the groups.
     fn list(&mut self, attribute: usize, groups: &ReplicaGroups) {
         let Some(dialect) = self.attributes.get(attribute).map(|entry| entry.dialect) else {
             return;

@@ -1,7 +1,8 @@
-//! Sorts, and the comparators by which they and custom calls bring values into an order.
+//! Sorts, and the comparators by which sorts and custom calls order values.
 //!
-//! Compilers hand a comparator to a sort of their standard library, which trusts it to be a strict
-//! weak order where the sort is not stable: one that contradicts itself leads it beyond its array.
+//! Compilers pass a comparator to a sort of their standard library. Where the sort is not stable,
+//! it requires a strict weak order: an inconsistent comparator makes it access memory outside its
+//! array.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,45 +16,45 @@ use super::{
 /// Number of properties of a sort: its dimension, and whether it is stable.
 const PROPERTIES: usize = 2;
 
-/// Place of the stability among the properties of a sort.
+/// Index of the stability among the properties of a sort.
 pub(super) const STABLE: usize = 1;
 
 /// Name of the stability in a dictionary.
 const STABLE_KEY: &[u8] = b"is_stable";
 
-/// Place of the direction among the properties of a comparison.
+/// Index of the direction among the properties of a comparison.
 const DIRECTION: usize = 1;
 
-/// Directions in which no value comes before itself: greater, less.
+/// Directions that are false for equal values: greater, less.
 const STRICT: [u64; 2] = [3, 5];
 
-/// Place of the name among the properties of a function.
+/// Index of the name among the properties of a function.
 const NAME: usize = 3;
 
-/// Place of the functions that it calls among the properties of a custom call.
+/// Index of the called functions among the properties of a custom call.
 const CALLED: usize = 3;
 
-/// The sorts and comparators of a program, as a walk over the operations finds them.
+/// The sorts and comparators of a program, as collected by a walk over its operations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SortsFound {
     /// The properties of sorts, with the position of the first sort that has them.
     properties: BTreeMap<Option<u64>, usize>,
-    /// The dictionaries of sorts, likewise.
+    /// The dictionaries of sorts, with the position of the first sort that has them.
     dictionaries: BTreeMap<u64, usize>,
-    /// Number of the name of sorts.
+    /// Number of the operation name of sorts.
     name: Option<usize>,
-    /// Regions around the sort of which the comparator is being read.
+    /// Depth of the sort whose comparator is being read.
     within: Option<usize>,
     /// Names of the operations in comparators.
     compared: BTreeSet<usize>,
     function: Option<Function>,
-    /// The properties of functions that are plain comparators, and of all others.
+    /// The properties of functions that are plain comparators, and of all other functions.
     plain: BTreeSet<u64>,
     others: BTreeSet<u64>,
     custom_calls: BTreeSet<Option<u64>>,
 }
 
-/// A function that is being read.
+/// The state of a function that is being read.
 #[derive(Clone, Copy, Debug)]
 struct Function {
     depth: usize,
@@ -61,23 +62,23 @@ struct Function {
     next: Next,
 }
 
-/// The operation that makes a function a plain comparator.
+/// The next operation required for a function to be a plain comparator.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Comparison,
     /// A return of this value.
     Return(u64),
     Nothing,
-    /// It is no plain comparator.
+    /// None: the function is not a plain comparator.
     Never,
 }
 
-/// The sorts of a program.
+/// The sorts and comparators of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Sorts<'a> {
     /// Indices of the properties of sorts that are not stable.
     pub(super) unstable: BTreeSet<usize>,
-    /// Position of a sort of which that cannot be told, or changed.
+    /// Position of a sort whose stability cannot be read or changed.
     pub(super) unread: Option<usize>,
     /// Names of the operations in comparators.
     pub(super) operations: BTreeSet<&'a str>,
@@ -136,7 +137,7 @@ impl SortsFound {
         };
     }
 
-    /// Looks up what was learned in the tables of the file.
+    /// Resolves the collected facts in the tables of the file.
     pub(super) fn read<'a>(
         &self,
         file: &Bytecode<'a>,
@@ -155,7 +156,7 @@ impl SortsFound {
             }
         }
         for (dictionary, at) in &found.dictionaries {
-            // What stands there counts before the properties.
+            // An entry in the dictionary takes precedence over the properties.
             if names_one_of(file, *dictionary, &[STABLE_KEY]) != Some(false) {
                 unread = unread.or(Some(*at));
             }
@@ -221,8 +222,7 @@ impl Sorts<'_> {
     }
 }
 
-/// Returns true for a comparison of the two arguments of one place, which says that one comes
-/// before the other.
+/// Returns true for a strict comparison of the two arguments at one position.
 fn is_strict(file: &Bytecode<'_>, operation: &Operation) -> bool {
     let [Some(one), Some(other)] = operation.first_operands else { return false };
     let properties = operation.properties.and_then(|number| usize::try_from(number).ok());
@@ -231,7 +231,7 @@ fn is_strict(file: &Bytecode<'_>, operation: &Operation) -> bool {
         let (code, mut direction) = file.attribute(*attributes.get(DIRECTION)?, VHLO)?;
         (code == attribute_code::COMPARISON_DIRECTION).then(|| direction.varint().ok())?
     };
-    // In a function the arguments are numbered first, two for each array that is compared.
+    // The arguments of a function are numbered first, two for each array that is compared.
     operation.operands == 2
         && operation.attributes.is_none()
         && one.is_multiple_of(2)

@@ -1,4 +1,4 @@
-//! The operations of a program as a tree, for what compiles or interprets it.
+//! The operations of a program as a tree, for compilers and interpreters.
 
 use serdes_mlir_bytecode::{
     Cursor, Nesting, Operation as Found, References, Stop, Walk, Wanted, vhlo::type_name,
@@ -10,10 +10,10 @@ use super::{
     catalogue::{VHLO, attribute_code, type_code},
 };
 
-/// Regions in one another beyond this number are refused, so that a tree can be walked by recursion.
+/// Limit on the nesting of regions, so that a tree can be walked by recursion.
 const DEEPEST: usize = 256;
 
-/// A region of one block: values that go in, and operations, the last of which ends it.
+/// A region of one block: arguments, and operations, the last of which is the terminator.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Region<'a> {
@@ -27,17 +27,17 @@ pub struct Region<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Operation<'a> {
-    /// Dialect of the operation, `vhlo` as a rule.
+    /// Its dialect, usually `vhlo`.
     pub dialect: &'a str,
     /// Its name, with the version of its form: `add_v1`.
     pub name: &'a str,
-    /// The numbers of the values that go in.
+    /// The numbers of its operands.
     pub operands: Vec<usize>,
-    /// The values that come out.
+    /// Its results.
     pub results: Vec<Value>,
     /// Its regions.
     pub regions: Vec<Region<'a>>,
-    /// Its attributes, in the alphabetical order of their names.
+    /// Its attributes, sorted by name.
     properties: Option<Cursor<'a>>,
 }
 
@@ -45,8 +45,8 @@ pub struct Operation<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Value {
-    /// Number of the value in its function, one above those that are defined before it and can
-    /// still be used. Regions beside one another use the same numbers.
+    /// Number of the value in its function: one more than the largest number of a value that is
+    /// defined earlier and in scope. Sibling regions use the same numbers.
     pub number: usize,
     /// Number of its type in the program: see [`Program::tensor_type`].
     pub type_number: usize,
@@ -68,26 +68,26 @@ pub struct TensorType {
 pub enum Attribute<'a> {
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// The number of a value of an enumeration, in the order of StableHLO's specification.
     Enumeration(u64),
     /// Text.
     String(&'a str),
-    /// A constant: the number of its type, and its elements in little-endian order, or one that all
-    /// of them are. Elements of `i1` may be packed, eight in a byte.
+    /// A constant: the number of its type, and its elements in little-endian order, or a single
+    /// element that stands for all of them. Elements of `i1` may be packed, eight in a byte.
     Tensor {
         /// Number of its type.
         type_number: usize,
         /// Bytes of the elements.
         data: &'a [u8],
     },
-    /// Anything else, by its code.
+    /// Any other attribute, by its code.
     Other(u64),
 }
 
 impl<'a> Program<'a> {
-    /// Returns the operations of the program in one another: the region around its module.
+    /// Returns the operations of the program as a tree: the region around its module.
     ///
     /// ```
     /// use serdes_stablehlo::{Program, StableHloError};
@@ -104,7 +104,7 @@ impl<'a> Program<'a> {
     ///
     /// # Errors
     /// [`StableHloError::Malformed`] for damaged bytes, regions of several blocks, and more than
-    /// 256 regions in one another.
+    /// 256 nested regions.
     pub fn tree(&self) -> Result<Region<'a>, StableHloError> {
         let file = self.file();
         let mut builder = Builder::new(file);
@@ -112,13 +112,13 @@ impl<'a> Program<'a> {
             Walk::new(&file.tables, &mut builder).run(|operation, builder| builder.add(operation));
         match walked {
             Err(Stop::Damaged(damage)) => Err(damage.into()),
-            // Numbers alone have no codes.
+            // Attributes and types by number have no codes.
             Ok(()) | Err(Stop::UnknownCode(_)) => Ok(builder.root.unwrap_or_default()),
         }
     }
 
-    /// Returns the attribute of an operation at that place of the alphabetical order of their
-    /// names; `None` if the operation has no such.
+    /// Returns the attribute of an operation at an index in the alphabetical order of attribute
+    /// names; `None` if there is none.
     pub fn attribute(&self, operation: &Operation<'a>, place: usize) -> Option<Attribute<'a>> {
         let mut numbers = operation.properties?;
         for _ in 0..place {
@@ -154,7 +154,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Returns the type of that number, if it is one of tensors whose dimensions are known.
+    /// Returns the type with that number, if it is a tensor type with known dimensions.
     pub fn tensor_type(&self, number: usize) -> Option<TensorType> {
         let entry = self.file().types.get(number)?;
         let (code, mut parts) = self.file().code(entry, VHLO)?;
@@ -176,25 +176,25 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Puts operations into one another while they are read.
+/// Nests operations as they are read.
 #[derive(Debug)]
 struct Builder<'f, 'a> {
     file: &'f Bytecode<'a>,
-    /// Operations whose regions are being read, and true for those whose regions see nothing of
-    /// what is around them.
+    /// Operations whose regions are being read, and true for those whose regions cannot use values
+    /// from outside.
     open: Vec<(Operation<'a>, bool)>,
-    /// Regions that are being read, and the number of those that `open` had when each began.
+    /// Regions that are being read, each with the length of `open` at its start.
     regions: Vec<(usize, Region<'a>)>,
     root: Option<Region<'a>>,
     scopes: Vec<Scope>,
 }
 
-/// The numbers of values that see one another, which the file counts from zero.
+/// The numbers of values that are visible to each other; the file counts them from zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
     /// The number of its first value in the function.
     first: usize,
-    /// One above all that were defined.
+    /// One more than the largest number defined.
     next: usize,
 }
 
@@ -204,7 +204,7 @@ impl<'f, 'a> Builder<'f, 'a> {
         Self { file, open: Vec::new(), regions: Vec::new(), root: None, scopes }
     }
 
-    /// Returns the number in the function of a value of the innermost scope.
+    /// Returns the number in the function of a used value of the innermost scope.
     fn used(&self, number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
         let first = self.scopes.last().map_or(0, |scope| scope.first);
         match place(number, cursor)?.checked_add(first) {
@@ -213,7 +213,7 @@ impl<'f, 'a> Builder<'f, 'a> {
         }
     }
 
-    /// Like [`Self::used`], of a value that is defined now.
+    /// Like [`Self::used`], for a value that is being defined.
     fn defined(&mut self, number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
         let number = self.used(number, cursor)?;
         if let Some(scope) = self.scopes.last_mut() {
@@ -278,7 +278,7 @@ impl<'f, 'a> Builder<'f, 'a> {
     }
 }
 
-/// Returns a number that fits memory.
+/// Returns a number as a `usize`.
 fn place(number: u64, cursor: &Cursor<'_>) -> Result<usize, Stop> {
     match usize::try_from(number) {
         Ok(number) => Ok(number),

@@ -1,10 +1,10 @@
-//! The version of a program, read from text.
+//! Parsing of versions.
 
 use std::str::FromStr;
 
 use super::{StableHloError, StableHloVersion};
 
-/// Three decimal numbers with points between them.
+/// Parses three decimal numbers with points between them.
 impl FromStr for StableHloVersion {
     type Err = StableHloError;
 

@@ -1,6 +1,6 @@
-//! Errors in the bytes of a message.
+//! Errors of the wire format.
 
-/// An error in the bytes of a message, with its place.
+/// An error of the wire format, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {kind}")]
 pub struct WireError {
@@ -20,35 +20,35 @@ pub enum WireErrorKind {
     /// A wire type that does not exist (6 or 7).
     #[error("wire type {0} does not exist")]
     WireType(u8),
-    /// A varint of more than 10 bytes, or one that the end of its message cuts off.
+    /// A varint of more than 10 bytes, or one that extends past the end of its message.
     #[error("this is no varint")]
     Varint,
-    /// A length that is longer than a message can be.
+    /// A length beyond the limit on messages.
     #[error("a length that no message can have")]
     Length,
-    /// A field that does not fit into what is left of its message.
+    /// A field that extends past the end of its message.
     #[error(
         "a field of {needed} bytes where its message has {left} left: the data is cut off or damaged"
     )]
     Overrun {
-        /// Bytes that the field says it has.
+        /// Length of the field in bytes.
         needed: u64,
-        /// Bytes that are left.
+        /// Number of bytes left.
         left: u64,
     },
-    /// The end of a group that was not opened, or of another one.
+    /// The end of a group that is not open.
     #[error("the end of group {0}, which is not open here")]
     GroupEnd(u32),
     /// A group without an end.
     #[error("group {0} has no end")]
     GroupOpen(u32),
-    /// More than 100 messages or groups inside one another.
+    /// More than 100 nested messages or groups.
     #[error("more than 100 messages inside one another")]
     Depth,
     /// A string that is not UTF-8.
     #[error("a string that is not UTF-8")]
     Utf8,
-    /// Packed values that do not fill their field.
+    /// Packed values that do not fill their field exactly.
     #[error("packed values that do not fill their field")]
     Packed,
 }

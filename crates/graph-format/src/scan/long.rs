@@ -18,13 +18,13 @@ impl Long {
         Self { field, end, first: true }
     }
 
-    /// Returns the offset of the end of its value.
+    /// Returns the offset of the end of the value.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
 
-    /// Reads on from byte `at` as far as the window reaches; gives how many bytes that was, all
-    /// that are left once the end of the value is in the window.
+    /// Reads from byte `at` as far as the window reaches, and returns the number of bytes read: all
+    /// that are left once the window holds the end of the value.
     pub(super) fn read<V: Visitor>(
         &mut self,
         at: u64,
@@ -51,8 +51,8 @@ impl Long {
     }
 }
 
-/// Returns the characters of which all bytes are here: one that the window cuts is read again with
-/// the next, unless this is the last.
+/// Returns the characters that are complete in `bytes`: a character cut by the window is read again
+/// with the next window, unless this is the last.
 fn whole_characters(bytes: &[u8], last: bool) -> Option<&[u8]> {
     match std::str::from_utf8(bytes) {
         Ok(_) => Some(bytes),
@@ -61,7 +61,7 @@ fn whole_characters(bytes: &[u8], last: bool) -> Option<&[u8]> {
     }
 }
 
-/// Reads packed varints as far as whole ones are there, and says how many bytes that was.
+/// Reads the complete packed varints, and returns the number of bytes read.
 pub(super) fn packed_varints<V: Visitor>(
     bytes: &[u8],
     message: MessageId,

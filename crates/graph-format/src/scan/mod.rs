@@ -1,11 +1,12 @@
-//! Steps through a message of any size without building it, on bytes that arrive window by window.
+//! Walks over a message of any size without building it, on bytes that arrive window by window.
 //!
-//! The [`Scanner`] checks what TensorFlow's own parser checks (see [`Dialect`](serdes_wire::Dialect)),
-//! and needs neither the whole file nor memory for what it reads. Values that the visitor does not
-//! ask for (tensor contents, unknown fields) are stepped over and not even read.
+//! The [`Scanner`] checks what TensorFlow's own parser checks (see
+//! [`Dialect`](serdes_wire::Dialect)), without holding the whole file or its values in memory.
+//! Values that the visitor does not ask for (tensor contents, unknown fields) are skipped without
+//! being read.
 //!
-//! Knows the wire format and the messages of a [`Schema`]. It must never know what a message means:
-//! that is the business of a [`Visitor`].
+//! Depends on the wire format and the messages of a [`Schema`] only; a [`Visitor`] interprets the
+//! messages.
 
 mod error;
 mod long;

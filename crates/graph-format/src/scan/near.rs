@@ -1,13 +1,13 @@
-//! The short way for most fields: a tag of one byte, and a number of one byte, or a length of at
-//! most two and a value that is all here.
+//! The fast path for most fields: a one-byte tag, followed by a one-byte number, or by a length of
+//! at most two bytes and a value that is complete in the window.
 
 use super::{
     Encoding, Kind, Piece, Visitor, WireError, WireErrorKind,
     scanner::{Delimited, Walk, is_text},
 };
 
-/// Returns the content of a field whose length begins with `low` and has at most two bytes, and
-/// what comes after it; `None` if not all of it is here.
+/// Returns the content of a field whose length begins with `low` and has at most two bytes, and the
+/// bytes after it; `None` if the window does not hold all of it.
 #[inline(always)]
 fn content(low: u8, after: &[u8]) -> Option<(&[u8], &[u8])> {
     if low < 0x80 {
@@ -18,9 +18,9 @@ fn content(low: u8, after: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl<V: Visitor> Walk<'_, '_, V> {
-    /// Reads fields and ends messages as long as the fields are near.
+    /// Reads fields and ends messages while the fast path applies.
     ///
-    /// The position stays out of `self` meanwhile, so that the loops have it in registers.
+    /// The position is kept out of `self` meanwhile, so that the loops hold it in registers.
     #[inline(always)]
     pub(super) fn near(&mut self) -> Result<(), WireError> {
         let mut at = self.at;
@@ -79,8 +79,8 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Ok(())
     }
 
-    /// Offers the fields with the same tag that follow a message which was taken, as long as they
-    /// are near and taken as well; gives what is left.
+    /// Offers the fields with the same tag that follow a message which was taken, while the fast
+    /// path applies and the visitor takes them; returns the bytes left.
     #[inline(always)]
     fn take_alike<'w>(&mut self, first: Delimited, tag: u8, following: &'w [u8]) -> &'w [u8] {
         let mut rest = following;

@@ -1,4 +1,4 @@
-//! The walk itself: one field a step.
+//! The walk itself, field by field.
 
 use serdes_wire::{Dialect, MAXIMUM_DEPTH, varint};
 
@@ -9,22 +9,23 @@ use super::{
     window::Window,
 };
 
-/// Whose parser the scanner takes the place of.
+/// The parser that the scanner reproduces.
 const DIALECT: Dialect = Dialect::Tensorflow;
 
-/// The longest string that a visitor gets in one piece. A window must hold at least this much and a
-/// field header.
+/// The longest string, in bytes, that is passed to a visitor in one piece. A window must hold at
+/// least this much and a field header.
 pub const WHOLE_STRING: usize = 64 * 1024;
 
-/// The bytes that the header of a field needs at most: a tag of 5 bytes and a value of 10.
+/// Upper bound on the length of a field header: a tag of 5 bytes and a value of 10.
 pub(super) const FIELD_HEADER: usize = 16;
 
-/// Next step that the scanner needs from its caller.
+/// The state in which the scanner returns to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The message ended where it had to.
+    /// The message ended where it should.
     Done,
-    /// Bytes from this position on, at least as many as given unless the file ends before.
+    /// The scanner needs bytes from this position, at least as many as given unless the file ends
+    /// earlier.
     Need {
         /// The position.
         at: u64,
@@ -33,14 +34,14 @@ pub enum Progress {
     },
 }
 
-/// A message or group whose fields are read.
+/// A message or group whose fields are being read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// The message; `None` inside a group, whose fields count for nothing.
+    /// The message; `None` inside a group, whose fields are ignored.
     pub(super) message: Option<(MessageId, &'static MessageType)>,
-    /// The field that the message is the value of; `None` for the outermost message and for groups.
+    /// The field whose value the message is; `None` for the outermost message and for groups.
     field: Option<&'static Field>,
-    /// Offset of its end; for a group, of the end of the message around it.
+    /// Offset of its end; for a group, the end of the enclosing message.
     pub(super) end: u64,
     /// The number of the group; 0 for messages.
     group: u32,
@@ -51,7 +52,7 @@ pub(super) struct Frame {
 pub struct Scanner {
     schema: Schema,
     stack: Vec<Frame>,
-    /// Limit on the number of messages and groups around one that is entered.
+    /// Limit on the number of messages and groups around an entered one.
     limit: usize,
     at: u64,
     long: Option<Long>,
@@ -66,7 +67,7 @@ impl Scanner {
         scanner
     }
 
-    /// Begins anew, with a message of `size` bytes that `depth` messages are around.
+    /// Restarts with a message of `size` bytes at nesting depth `depth`.
     #[inline]
     pub fn restart(&mut self, message: MessageId, size: u64, depth: usize) {
         let message = Some((message, self.schema.message(message)));
@@ -77,7 +78,7 @@ impl Scanner {
         self.long = None;
     }
 
-    /// Reads on in `window`, which starts at byte `start` of the file.
+    /// Continues in `window`, which starts at byte `start` of the file.
     ///
     /// # Errors
     /// [`WireError`] where TensorFlow's parser would refuse the bytes.
@@ -103,14 +104,14 @@ impl Scanner {
         }
     }
 
-    /// Begins to read a field that is longer than a window; its value lies from `payload` to `end`.
+    /// Starts a field that is longer than a window, with its value from `payload` to `end`.
     fn begin_long(&mut self, field: &'static Field, payload: u64, end: u64) -> Progress {
         self.long = Some(Long::new(field, end));
         self.at = payload;
         Progress::Need { at: payload, bytes: WHOLE_STRING }
     }
 
-    /// Reads on in a field that is longer than a window; `None` at its end.
+    /// Continues a field that is longer than a window; returns `None` at its end.
     fn run_long<V: Visitor>(
         &mut self,
         mut long: Long,
@@ -132,7 +133,7 @@ impl Scanner {
     }
 }
 
-/// A scanner at work in one window.
+/// A scanner working in one window.
 pub(super) struct Walk<'s, 'w, V> {
     scanner: &'s mut Scanner,
     pub(super) visitor: &'s mut V,
@@ -140,11 +141,11 @@ pub(super) struct Walk<'s, 'w, V> {
     /// The innermost frame.
     pub(super) frame: Frame,
     pub(super) at: u64,
-    /// Offset of a message that the visitor was offered and did not take.
+    /// Offset of a message that was offered to the visitor and not taken.
     pub(super) declined: u64,
 }
 
-/// A field with a length: whose it is, and where its value lies.
+/// A length-delimited field, with the range of its value.
 #[derive(Clone, Copy)]
 pub(super) struct Delimited {
     pub(super) message: MessageId,
@@ -154,7 +155,7 @@ pub(super) struct Delimited {
 }
 
 impl<V: Visitor> Walk<'_, '_, V> {
-    /// Reads a field, or ends a message; says what is needed where it cannot.
+    /// Reads a field or ends a message; returns the bytes needed if it cannot.
     #[inline(always)]
     fn step(&mut self) -> Result<Option<Progress>, WireError> {
         self.near()?;
@@ -201,7 +202,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Some(Progress::Need { at: self.at, bytes })
     }
 
-    /// Ends the innermost message, `frame`, at byte `at`; gives the frame around it, if there is
+    /// Ends the innermost message, `frame`, at byte `at`; returns the frame around it, if there is
     /// one.
     #[inline(always)]
     pub(super) fn leave(&mut self, frame: Frame, at: u64) -> Option<Frame> {
@@ -213,13 +214,13 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Some(outer)
     }
 
-    /// Offers a message whose bytes are all here; says whether the visitor took it.
+    /// Offers a message whose bytes are all in the window; returns true if the visitor took it.
     #[inline(always)]
     pub(super) fn take(&mut self, found: Delimited, bytes: &[u8]) -> bool {
         self.visitor.take(found.message, found.field, bytes, found.end, self.depth())
     }
 
-    /// Enters the message `nested`; gives its frame, or none if the visitor steps over it.
+    /// Enters the message `nested`; returns its frame, or `None` if the visitor skips it.
     #[inline(always)]
     pub(super) fn enter(&mut self, found: Delimited, nested: MessageId) -> Option<Frame> {
         self.visitor.begins(found.payload);
@@ -238,7 +239,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
     /// Reads a field of any form.
     #[inline]
     fn field(&mut self) -> Result<Option<Progress>, WireError> {
-        // Either everything up to the frame's end is here, or enough for the header of any field.
+        // The window holds either everything up to the frame's end, or enough for any field header.
         let here = self.frame.end.min(self.window.end());
         if here < self.frame.end && here.saturating_sub(self.at) < FIELD_HEADER as u64 {
             return Ok(self.need(FIELD_HEADER));
@@ -290,7 +291,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         {
             self.visitor.floats(message, field, 1, bytes.get(..4).unwrap_or_default());
         }
-        // No visitor asks for repeated numbers of 64 bits.
+        // Visitors do not ask for repeated 64-bit numbers.
         if needed == 8
             && let Some((message, field)) = self.known(number)
             && field.kind.encoding() == Encoding::Fixed64
@@ -324,7 +325,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
         Ok(())
     }
 
-    /// Reads a field that says its length.
+    /// Reads a length-delimited field.
     #[inline]
     fn delimited(
         &mut self,
@@ -354,7 +355,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
                 Ok(None)
             }
             kind if field.label == Label::Repeated => self.packed(found, kind.encoding()),
-            // Another wire type than the field's own: an unknown field.
+            // A wire type other than the field's makes it an unknown field.
             _ => {
                 self.at = end;
                 Ok(None)
@@ -459,7 +460,7 @@ impl<V: Visitor> Walk<'_, '_, V> {
     }
 }
 
-/// Takes a length off the front.
+/// Splits a length off the front.
 #[inline]
 fn length(bytes: &mut &[u8]) -> Result<u64, WireErrorKind> {
     match DIALECT.length(bytes) {
@@ -476,8 +477,8 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
     is_ascii(bytes) || std::str::from_utf8(bytes).is_ok()
 }
 
-/// Returns true if short bytes are ASCII, eight at a time: names mostly are, and the general check
-/// would cost more for them.
+/// Returns true if short bytes are ASCII, eight at a time: most names are ASCII, and the general
+/// check takes longer.
 #[inline]
 pub fn is_ascii(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();

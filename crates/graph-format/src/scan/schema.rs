@@ -1,8 +1,8 @@
-//! Messages as data: what their fields are called and how they are encoded.
+//! Message schemas as data: names of fields, and their encoding.
 //!
-//! The tables themselves belong to those who read the messages.
+//! The tables themselves belong to the crates that read the messages.
 
-/// A message: its place in its [`Schema`].
+/// The index of a message in its [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageId(pub u8);
 
@@ -18,7 +18,7 @@ pub enum Kind {
     Bool,
     /// Must be UTF-8.
     String,
-    /// A string of a proto2 file: the binary parser does not look at its encoding.
+    /// A string of a proto2 file: the binary parser does not check its encoding.
     UncheckedString,
     Bytes,
     Message(MessageId),
@@ -57,7 +57,8 @@ impl Kind {
     }
 }
 
-/// Label of a field: its number of occurrences, and if its absence differs from its default.
+/// The label of a field: the number of its occurrences, and whether an absent field differs from
+/// its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     Repeated,
@@ -74,7 +75,7 @@ pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub label: Label,
-    /// The oneof of its message that it belongs to, counted from 1; 0 for none.
+    /// The oneof of the field, counted from 1; 0 for none.
     pub oneof: u8,
 }
 
@@ -84,15 +85,15 @@ impl Field {
     }
 }
 
-/// Field numbers below this are found through a table; a schema has none above.
+/// Field numbers below this are found by a table; no schema has larger ones.
 const NUMBERS: usize = 64;
 
-/// A message: its fields, and where each field number is among them.
+/// A message type: its fields, and a table of them by number.
 #[derive(Debug)]
 pub struct MessageType {
     pub name: &'static str,
     pub fields: &'static [Field],
-    /// Position in `fields` plus one, by field number; 0 where there is no such field.
+    /// Position in `fields` plus one, by field number; 0 for unused numbers.
     index: [u8; NUMBERS],
 }
 
@@ -105,8 +106,7 @@ impl MessageType {
         let mut index = [0; NUMBERS];
         let mut position = 0;
         while position < fields.len() {
-            // A number beyond the table or more than 255 fields would fail here, while the table is
-            // compiled.
+            // A number beyond the table, or more than 255 fields, fails here at compile time.
             assert!(position < 255);
             index[fields[position].number as usize] = position as u8 + 1;
             position += 1;
@@ -127,19 +127,19 @@ impl MessageType {
     }
 }
 
-/// Messages that name each other.
+/// A set of messages that refer to each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema {
     messages: &'static [MessageType],
 }
 
 impl Schema {
-    /// Creates the schema of these messages, which a [`MessageId`] counts from 0.
+    /// Creates a schema of these messages; a [`MessageId`] is an index into them.
     pub const fn new(messages: &'static [MessageType]) -> Self {
         Self { messages }
     }
 
-    /// Fields of a message. One that is not in the schema has none.
+    /// Returns the fields of a message; a message outside the schema has none.
     #[inline]
     pub fn message(self, id: MessageId) -> &'static MessageType {
         static NOTHING: MessageType = MessageType::new("", &[]);

@@ -1,9 +1,9 @@
-//! Carries the bytes of a source to a [`Scanner`], a window at a time.
+//! Feeds the bytes of a source to a [`Scanner`], window by window.
 //!
 //! Reads with positioned reads into one bounded buffer instead of mapping the file: pages of a map
-//! count as resident memory of the process, and copying a window that stays in the cache costs less
-//! than the faults of a map. After a jump over a payload the window is small and grows while the
-//! reading is sequential, so that a graph of few large nodes costs a few small reads.
+//! count as resident memory of the process, and copying a window that stays in the cache is faster
+//! than the page faults of a map. After a jump over a payload the window is small and grows while
+//! the reading is sequential, so that a graph of few large nodes takes a few small reads.
 
 use std::io;
 
@@ -13,26 +13,27 @@ use super::{
     MessageId, Progress, Scanner, Schema, Visitor, WHOLE_STRING, WireError, scanner::FIELD_HEADER,
 };
 
-/// The first read, and the first after a jump, in bytes.
+/// Size in bytes of the first read, and of the first one after a jump.
 const SMALLEST: usize = 512;
 
-/// The largest read in bytes: it fits into the second-level cache beside what the reader keeps.
+/// Size in bytes of the largest read: it fits into the second-level cache beside the reader's own
+/// data.
 const LARGEST: usize = 256 * 1024;
 
 const _: () = assert!(LARGEST >= WHOLE_STRING + FIELD_HEADER);
 
-/// Why a message could not be read to its end.
+/// The reason why a message could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The bytes are not what a parser accepts.
+    /// The bytes violate the wire format.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The system could not read.
+    /// The system could not read the source.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Walks over the message of `schema` that `source` holds from its first byte to its last.
+/// Scans the message of `schema` that fills all of `source`.
 ///
 /// # Errors
 /// [`ScanError`].

@@ -1,6 +1,6 @@
 //! The part of a file that is in memory.
 
-/// The bytes of a file from a position on.
+/// The bytes of a file from a certain position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window<'w> {
     bytes: &'w [u8],
@@ -24,8 +24,8 @@ impl<'w> Window<'w> {
         usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes from position `from` to position `to`; none if the window does not reach
-    /// there.
+    /// Returns the bytes from position `from` to position `to`; empty if the window does not hold
+    /// them.
     #[inline]
     pub(super) fn part(self, from: u64, to: u64) -> &'w [u8] {
         self.bytes.get(self.offset(from)..self.offset(to)).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The fields and values that each release knows, and the differences between their parsers.
 //!
-//! Knows releases by their GraphDef versions. It must never know what a field means.
+//! Identifies releases by their GraphDef versions. Does not depend on the meaning of fields.
 
 use super::{
     GRAPH_DEF, MessageId,
@@ -12,8 +12,8 @@ use super::{
     },
 };
 
-/// GraphDef versions of the releases that brought fields or values of the table, whose descriptors
-/// were compared one by one from TensorFlow 2.12 on. What 2.12 has already counts as known to every
+/// GraphDef versions of the releases that added fields or values to the table, found by comparing
+/// their descriptors from TensorFlow 2.12. Fields and values of 2.12 count as known to every
 /// release.
 pub const TENSORFLOW_2_13: i32 = 1482;
 pub const TENSORFLOW_2_14: i32 = 1575;
@@ -22,28 +22,28 @@ const TENSORFLOW_2_19: i32 = 2129;
 const TENSORFLOW_2_20: i32 = 2288;
 const TENSORFLOW_2_21: i32 = 2474;
 
-/// The last release that asks for protobuf 4.
+/// The last release that requires protobuf 4.
 const TENSORFLOW_2_17: i32 = 1882;
 
-/// The differences between releases in reading one form: two releases of the same dialect read
-/// everything alike.
+/// The differences between releases in reading one form: two releases with equal dialects read
+/// everything in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleaseDialect {
-    /// Number of releases with new fields or values that this one is not older than.
+    /// Number of changes to fields or values up to this release.
     known: usize,
     has_old_text_parser: bool,
 }
 
 impl ReleaseDialect {
-    /// Returns the dialect of the binary form, of the release with this GraphDef version: known
-    /// fields matter.
+    /// Returns the dialect of the binary form for the release with this GraphDef version; it
+    /// depends on the known fields.
     pub fn binary(release: i32) -> Self {
         let changes = [TENSORFLOW_2_13, TENSORFLOW_2_14];
         Self { known: count_until(&changes, release), has_old_text_parser: false }
     }
 
-    /// Returns the dialect of the text form: names of values matter as well, and so does the
-    /// parser.
+    /// Returns the dialect of the text form for a release; it depends also on the known names of
+    /// values, and on the parser.
     pub fn text(release: i32) -> Self {
         let changes = [
             TENSORFLOW_2_13,
@@ -57,7 +57,7 @@ impl ReleaseDialect {
         Self { known, has_old_text_parser: has_old_text_parser(release) }
     }
 
-    /// Returns true if both come with the same parser: a newer one then accepts what an older one
+    /// Returns true if both have the same parser: the newer one then accepts whatever the older one
     /// does.
     pub fn has_parser_of(self, other: Self) -> bool {
         self.has_old_text_parser == other.has_old_text_parser
@@ -95,7 +95,7 @@ pub fn knows_field(release: i32, message: MessageId, number: u32) -> bool {
     release >= first
 }
 
-/// Returns the same for the name of an enumeration's value.
+/// Returns true if a release of this GraphDef version knows a name of an enumeration's value.
 pub fn knows_value(release: i32, name: &str) -> bool {
     let first = match name.strip_suffix("_REF").unwrap_or(name) {
         "DT_INT4" | "DT_UINT4" => TENSORFLOW_2_15,
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn a_release_knows_the_fields_and_names_that_it_has() {
-        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each thing with the first
-        // that has it.
+        // The GraphDef versions of TensorFlow 2.12 to 2.21, in order; each field or value with the
+        // first version that has it.
         let releases = [1395, 1482, 1575, 1645, 1766, 1882, 1994, 2129, 2288, 2474];
         for (message, number, first) in [
             (GRAPH_DEF, 4, 1395),
@@ -130,7 +130,7 @@ mod tests {
                 assert_eq!(knows_field(release, message, number), release >= first, "{number}");
             }
         }
-        // Two releases of one dialect know the same.
+        // Two releases of one dialect know the same fields and values.
         for (release, next) in releases.iter().zip(&releases[1..]) {
             let text = ReleaseDialect::text(*release) == ReleaseDialect::text(*next);
             let binary = ReleaseDialect::binary(*release) == ReleaseDialect::binary(*next);

@@ -1,6 +1,6 @@
 //! Descriptions of messages and enumerations in the tables.
 //!
-//! Knows where the tables are. It must never know what the messages are for.
+//! Does not depend on the use of the messages.
 
 use super::{
     EnumType,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::scan::{Kind, MessageId, MessageType, Schema};
 
-/// The messages that can be reached from a SavedModel.
+/// The messages that are reachable from a SavedModel.
 pub const TENSORFLOW: Schema = Schema::new(&tables::MESSAGES);
 
 impl MessageId {

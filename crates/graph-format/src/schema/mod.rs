@@ -1,8 +1,8 @@
-//! The shape of TensorFlow's messages as data: what the wire checker, the text parser and the
-//! readers of graphs share.
+//! The schema of TensorFlow's messages as data, shared by the wire checker, the text parser and the
+//! readers of graphs.
 //!
-//! Knows field numbers, names and types. It must never know what a graph means or where its bytes
-//! come from.
+//! Holds field numbers, names and types. Does not depend on the meaning of graphs or the source of
+//! their bytes.
 
 mod dialect;
 mod enumeration;

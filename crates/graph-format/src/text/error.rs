@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// An error in a text, with its place.
+/// An error in a text, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {kind}")]
 pub struct TextError {
@@ -10,11 +10,11 @@ pub struct TextError {
     pub line: u64,
     /// The column in bytes, counted from 1.
     pub column: u64,
-    /// The kind of error at that place.
+    /// The kind of error at that position.
     pub kind: TextErrorKind,
 }
 
-/// A violation of the text format, or of the message's description.
+/// A violation of the text format, or of the message's schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextErrorKind {
@@ -45,7 +45,7 @@ pub enum TextErrorKind {
         /// The field.
         field: &'static str,
     },
-    /// Something else where a certain token must be.
+    /// A token other than the required one.
     #[error("found {found} where {expected} is expected")]
     Expected {
         /// The token that was found.
@@ -53,7 +53,7 @@ pub enum TextErrorKind {
         /// The token that was expected.
         expected: &'static str,
     },
-    /// A number that the field cannot hold, or that is none.
+    /// A value that is malformed, or that the field cannot hold.
     #[error("\"{found}\" is no value of the field \"{field}\", which is {expected}")]
     Value {
         /// The text of the value.
@@ -63,25 +63,24 @@ pub enum TextErrorKind {
         /// The type of the field.
         expected: &'static str,
     },
-    /// A string without its end, with an escape sequence that is none, or that is not UTF-8 in a
-    /// text field.
+    /// A string that has no end, has an invalid escape sequence, or is not UTF-8 in a text field.
     #[error("this is no string: {0}")]
     String(&'static str),
     /// An expanded `Any` whose type is not known here.
     #[error("the type \"{0}\" is not known")]
     UnknownType(String),
-    /// More than 100 messages inside one another.
+    /// More than 100 nested messages.
     #[error("more than 100 messages inside one another")]
     Depth,
 }
 
-/// Why a text could not be read to its end.
+/// The reason why a text could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The text is not one that a parser accepts.
+    /// The text violates the format.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The system could not read.
+    /// The system could not read the source.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,9 +1,10 @@
 //! Numbers as Python reads them.
 
-/// Returns an integer as `int(text, 0)` takes it, and with a leading zero as octal: value, if it
-/// fits.
+/// Parses an integer as `int(text, 0)` does, and as octal with a leading zero; returns its value,
+/// if it fits.
 ///
-/// `None` for what is no integer; values beyond 65 bits are saturated, as no field holds them.
+/// Returns `None` for text that is not an integer; values beyond 65 bits are saturated, as no field
+/// holds them.
 pub(super) fn integer(text: &str) -> Option<i128> {
     let (negative, signed, digits) = match text.as_bytes().first()? {
         b'-' => (true, true, text.get(1..)?),
@@ -20,8 +21,8 @@ pub(super) fn integer(text: &str) -> Option<i128> {
             && digits.starts_with('0')
             && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
-            // C's octal form; Python's own reading has only zeros here, and so it is with a plus
-            // sign.
+            // C's octal form. Python itself accepts only zeros here, and so does the parser after a
+            // plus sign.
             if plus && digits.bytes().any(|byte| byte != b'0') {
                 return None;
             }
@@ -67,8 +68,8 @@ fn underscore_after_prefix(digits: &str) -> &str {
     rest.strip_prefix('_').unwrap_or(rest)
 }
 
-/// Returns a floating-point number as Python's text parser takes it; `old` is the parser of
-/// protobuf 4, which takes zeros in front, but no `F`.
+/// Returns a floating-point number as Python's text parser reads it; `old` selects the parser of
+/// protobuf 4, which accepts leading zeros, but no `F`.
 pub(super) fn float(text: &str, old: bool) -> Option<f64> {
     let magnitude = text.strip_prefix('-').unwrap_or(text);
     let mut bytes = magnitude.bytes();
@@ -87,7 +88,7 @@ pub(super) fn float(text: &str, old: bool) -> Option<f64> {
     }
 }
 
-/// `float(text)`: digits may be grouped by single underscores.
+/// Parses like Python's `float(text)`: digits may be grouped by single underscores.
 fn python_float(text: &str) -> Option<f64> {
     if !text.contains('_') {
         return text.parse().ok();

@@ -14,10 +14,11 @@ use crate::{
     },
 };
 
-/// A message that is open.
+/// A message whose fields are being read.
 pub(super) struct Frame {
     pub(super) message: MessageId,
-    /// The field that it is the value of; `None` for the outermost message and an expanded `Any`.
+    /// The field whose value the message is; `None` for the outermost message and an expanded
+    /// `Any`.
     field: Option<&'static Field>,
     /// The closing character; `None` for the outermost message, which the end of the text closes.
     close: Option<char>,
@@ -25,14 +26,14 @@ pub(super) struct Frame {
     in_list: bool,
     /// True if the visitor receives its fields.
     pub(super) told: bool,
-    /// The singular fields that have a value, a bit for each field number; no number is above 63.
+    /// The singular fields that have a value, one bit per field number; no number is above 63.
     present: u64,
 }
 
 pub(super) struct Parser<'a, 'v> {
     pub(super) reader: Reader<'a>,
     pub(super) token: Token,
-    /// Every message that is open, the innermost last; never empty.
+    /// The enclosing messages, innermost last; never empty.
     outer: Vec<Frame>,
     pub(super) frame: Frame,
     pub(super) visitor: &'v mut dyn Visitor,
@@ -52,7 +53,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         Ok(Self { reader, token, outer: Vec::new(), frame, visitor, merges: false })
     }
 
-    /// Returns the same, which takes a singular field several times.
+    /// Accepts a singular field several times.
     pub(super) fn merging(self) -> Self {
         Self { merges: true, ..self }
     }
@@ -93,7 +94,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         self.reader.error(TextErrorKind::Expected { found: self.reader.show(self.token), expected })
     }
 
-    /// Reads a field up to the value that is a message, or as a whole.
+    /// Reads a field: up to the start of a message value, or as a whole.
     fn field(&mut self) -> Result<(), ScanError> {
         let description = self.frame.message.describe();
         if self.token == Token::Symbol('[') {
@@ -192,7 +193,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         Ok(())
     }
 
-    /// Goes on after the bracket at byte `end`, which closes the innermost message.
+    /// Continues after the bracket at byte `end`, which closes the innermost message.
     fn close_message(&mut self, end: u64) -> Result<(), ScanError> {
         let Some(outer) = self.outer.pop() else {
             return Err(self.expected("the end of the text"));
@@ -209,8 +210,8 @@ impl<'a, 'v> Parser<'a, 'v> {
         self.separator()
     }
 
-    /// `[type.googleapis.com/name] { … }` inside of an `Any`: the value is checked, and not passed
-    /// to the visitor.
+    /// Reads `[type.googleapis.com/name] { … }` inside an `Any`: the value is checked, but not
+    /// reported to the visitor.
     fn expanded_any(&mut self, message: &'static str) -> Result<(), ScanError> {
         if message != "google.protobuf.Any" {
             return Err(self.expected("the name of a field (the message has no extensions)"));
@@ -248,7 +249,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         })
     }
 
-    /// Notes that a field has a value; a singular one may have only one.
+    /// Records that a field has a value; a singular field may have only one.
     pub(super) fn mark(&mut self, field: &'static Field) -> Result<(), ScanError> {
         if field.label == Label::Repeated {
             return Ok(());
@@ -292,7 +293,7 @@ impl<'a, 'v> Parser<'a, 'v> {
                 _ => Err(bad("true or false")),
             },
             Kind::Float | Kind::Double => float(text, old).map(f64::to_bits).ok_or(bad("a number")),
-            // Unlike elsewhere, a leading zero makes no octal number here.
+            // Unlike elsewhere, a leading zero does not make the number octal here.
             Kind::Enum(index) => match integer(text).filter(|_| !is_octal(text)) {
                 Some(value) if i32::try_from(value).is_ok() => Ok(value as u64),
                 Some(_) => Err(bad("a number of 32 bits")),
@@ -308,7 +309,7 @@ impl<'a, 'v> Parser<'a, 'v> {
         };
         let value = value.map_err(|kind| self.reader.error(kind))?;
         error?;
-        // Without presence the default is as good as no value.
+        // Without presence, the default value counts as absent.
         if field.label == Label::Optional || (field.label == Label::Plain && value != 0) {
             self.mark(field)?;
         }

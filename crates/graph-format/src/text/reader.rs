@@ -1,14 +1,13 @@
-//! Bytes of a text, one after the other, with the place where they stand; and the tokens that they
-//! make.
+//! A reader of bytes with their positions in the text, and the tokens made of them.
 
 use serdes_files::ReadAt;
 
 use super::{ScanError, TextError, TextErrorKind};
 
-/// Bytes that are read at once.
+/// Size of a read in bytes.
 const WINDOW: usize = 64 * 1024;
 
-/// The longest name or number in bytes; what is longer is neither.
+/// The longest name or number in bytes; a longer token is neither.
 const LONGEST_TOKEN: usize = 4096;
 
 /// A token of the text.
@@ -19,7 +18,7 @@ pub(super) enum Token {
     /// A digit, a sign, or `.` with a digit, followed by letters, digits and `_.+-`, in
     /// [`Reader::word`].
     Number,
-    /// The quote that opens a string; the reader stands behind it.
+    /// The quote that opens a string; the reader is positioned after it.
     Quote(u8),
     /// Any other character.
     Symbol(char),
@@ -27,7 +26,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Text cut to a bearable length.
+/// Cuts text to a length that fits a message.
 pub(super) fn shorten(text: &str) -> String {
     text.chars().take(60).collect()
 }
@@ -36,7 +35,7 @@ pub(super) fn shorten(text: &str) -> String {
 pub(super) struct Reader<'a> {
     source: &'a dyn ReadAt,
     size: u64,
-    /// The end of the window, in bytes from the start of the text.
+    /// The end of the window, as an offset in bytes from the start of the text.
     read: u64,
     window: Vec<u8>,
     position: usize,
@@ -44,11 +43,11 @@ pub(super) struct Reader<'a> {
     checked: usize,
     line: u64,
     column: u64,
-    /// The start of the current token, in bytes from the start of the text.
+    /// The start of the current token, as an offset in bytes from the start of the text.
     token_at: u64,
     token_line: u64,
     token_column: u64,
-    /// The latest name or number, in one allocation for all tokens.
+    /// The latest name or number; one allocation is reused for all tokens.
     word: String,
 }
 
@@ -81,7 +80,7 @@ impl<'a> Reader<'a> {
         &self.word
     }
 
-    /// Returns the current token for a message to a person.
+    /// Formats the current token for a message.
     pub(super) fn show(&self, token: Token) -> String {
         match token {
             Token::Identifier | Token::Number => format!("\"{}\"", shorten(&self.word)),
@@ -96,7 +95,7 @@ impl<'a> Reader<'a> {
         self.token_at
     }
 
-    /// Returns the number of bytes that were read.
+    /// Returns the number of bytes read so far.
     fn offset(&self) -> u64 {
         self.read.saturating_sub(self.window.len().saturating_sub(self.position) as u64)
     }
@@ -110,7 +109,7 @@ impl<'a> Reader<'a> {
         Ok(self.window.get(self.position).copied())
     }
 
-    /// Steps over the byte that [`peek`](Self::peek) gave.
+    /// Consumes the byte that [`peek`](Self::peek) returned.
     #[inline]
     pub(super) fn step(&mut self) {
         if self.window.get(self.position) == Some(&b'\n') {
@@ -121,7 +120,8 @@ impl<'a> Reader<'a> {
         self.column += 1;
     }
 
-    /// Reads on, with whole characters at the end of the window; false at the end of the text.
+    /// Reads more bytes, ending the window at a whole character; returns false at the end of the
+    /// text.
     fn fill(&mut self) -> Result<bool, ScanError> {
         self.window.drain(..self.position);
         self.position = 0;
@@ -137,7 +137,8 @@ impl<'a> Reader<'a> {
             Err(error) if error.error_len().is_none() && self.read < self.size => {
                 error.valid_up_to()
             }
-            // What comes before the bad byte is read first, so that the error is where it belongs.
+            // The text before the bad byte is read first, so that the error is reported at its
+            // position.
             Err(error) if error.valid_up_to() > 0 => error.valid_up_to(),
             Err(_) => {
                 (self.token_line, self.token_column) = (self.line, self.column);
@@ -185,7 +186,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the next token. A string is not read here: the quote that opens it is the token.
+    /// Returns the next token. A string is not read: its opening quote is the token.
     pub(super) fn token(&mut self) -> Result<Token, ScanError> {
         self.skip_space()?;
         self.token_at = self.offset();
@@ -223,7 +224,7 @@ impl<'a> Reader<'a> {
     /// Returns the byte that comes `distance` bytes after the next one.
     fn window_byte(&mut self, distance: usize) -> Result<Option<u8>, ScanError> {
         if self.position + distance >= self.checked {
-            // The window starts with the current byte then, so that nothing is lost.
+            // The window then starts with the current byte, so that nothing is lost.
             self.fill()?;
         }
         Ok(self.window.get(self.position + distance).copied())

@@ -10,14 +10,14 @@ use crate::{
 struct StringValue {
     field: &'static Field,
     bytes: Vec<u8>,
-    /// The bytes that were handed over, or left out because the field is a long one of bytes.
+    /// Number of bytes that were passed on, or dropped because the field is a long one of bytes.
     flushed: u64,
     first: bool,
     empty: bool,
 }
 
 impl Parser<'_, '_> {
-    /// Reads one or more quoted strings that make one value.
+    /// Reads one or more adjacent quoted strings, which form one value.
     pub(super) fn string(&mut self, field: &'static Field) -> Result<(), ScanError> {
         let mut value =
             StringValue { field, bytes: Vec::new(), flushed: 0, first: true, empty: true };
@@ -79,7 +79,7 @@ impl Parser<'_, '_> {
             b'u' => self.unicode_escape(4, value)?,
             b'U' => self.unicode_escape(8, value)?,
             b'N' => return Err(self.bad_string("a named character")),
-            // An escape that means nothing stands for itself.
+            // An unknown escape stands for itself.
             other => value.bytes.extend([b'\\', other]),
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Parser<'_, '_> {
     fn unicode_escape(&mut self, length: usize, value: &mut StringValue) -> Result<(), ScanError> {
         let code = self.digits(0, 16, length, length)?;
         if self.has_old_parser() && code <= 0x10_ffff {
-            // One byte where it is enough; else the escape stays what it was.
+            // A code below 256 is one byte; otherwise the escape is kept as text.
             match u8::try_from(code) {
                 Ok(byte) => value.bytes.push(byte),
                 Err(_) if code <= 0xffff => {
@@ -123,7 +123,7 @@ impl Parser<'_, '_> {
         self.reader.error(TextErrorKind::String(what))
     }
 
-    /// Reads up to `most` more digits, at least `least`.
+    /// Reads up to `most` more digits after those in `code`, at least `least`.
     fn digits(
         &mut self,
         mut code: u32,
@@ -146,7 +146,8 @@ impl Parser<'_, '_> {
         Ok(code)
     }
 
-    /// Hands over a field of bytes at its end: its bytes, or where they are many, their number.
+    /// Passes on the value of a field of bytes at its end: the bytes, or only their number if there
+    /// are many.
     fn flush_bytes(&mut self, value: &mut StringValue, last: bool) {
         let StringValue { field, ref bytes, .. } = *value;
         let length = value.flushed.saturating_add(bytes.len() as u64);
@@ -164,7 +165,7 @@ impl Parser<'_, '_> {
         value.bytes.clear();
     }
 
-    /// Hands over what was read of a string, as far as it is whole characters.
+    /// Passes on what was read of a string, up to the last whole character.
     fn flush(&mut self, value: &mut StringValue, last: bool) -> Result<(), ScanError> {
         value.empty &= value.bytes.is_empty();
         // Here, unlike in the binary form, a string of a proto2 file must be UTF-8 as well.
