@@ -1,6 +1,7 @@
-//! Says of each file what every jaxlib makes of it, an object of JSON a file.
+//! Prints the verdict of every jaxlib on each file, one JSON object per file.
 //!
-//! `which_jaxlib [--kind stablehlo|jax_export] FILE…`; without a kind, the content says it.
+//! `which_jaxlib [--kind stablehlo|jax_export] FILE…`; without a kind, it is detected from the
+//! content.
 
 use std::{env, error::Error, fs};
 

@@ -1,4 +1,4 @@
-//! A file, read once, and judged for any release.
+//! A file, read once and judged for any number of releases.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use crate::{
     rule::Rule,
 };
 
-/// The most nested derivatives of a file that are looked at.
+/// Limit on the nested derivatives of a file that are examined.
 const MOST_DERIVATIVES: usize = 8;
 
 /// The kind of a file.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name, for programs.
+    /// Returns the id of the kind, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// Tells what bytes are, by their content; nothing for all else.
+/// Detects the kind of bytes from their content; `None` for anything else.
 #[must_use]
 pub fn sniff(bytes: &[u8]) -> Option<Kind> {
     if bytecode::is_artifact(bytes) {
@@ -71,11 +71,11 @@ impl std::error::Error for ReadError {}
 pub struct Artifact<'a> {
     pub(crate) kind: Kind,
     pub(crate) bytes: &'a [u8],
-    /// The module; behind it those of the derivatives.
+    /// The module, followed by the modules of the derivatives.
     pub(crate) modules: Vec<Option<Module>>,
 }
 
-/// The findings of a release in a file, without remedies.
+/// The findings for one release and a file, without remedies.
 #[derive(Debug, Default)]
 struct Findings {
     refusal: Option<Refusal>,
@@ -94,14 +94,14 @@ impl<'a> Artifact<'a> {
     ///
     /// # Errors
     ///
-    /// The bytes are of neither kind. A file that is damaged further inside is no error: it is
-    /// judged.
+    /// The bytes are of neither kind. A file that is damaged further inside is not an error: it
+    /// gets a verdict.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ReadError> {
         let kind = sniff(bytes).ok_or(ReadError { bytes: bytes.len() })?;
         Ok(Self::with_kind(kind, bytes))
     }
 
-    /// Reads a file that is known to be of that kind, however damaged it is.
+    /// Reads a file of a known kind, however damaged it is.
     #[must_use]
     pub fn with_kind(kind: Kind, bytes: &'a [u8]) -> Self {
         let modules = match kind {
@@ -120,7 +120,7 @@ impl<'a> Artifact<'a> {
         self.kind
     }
 
-    /// Says what a release makes of the file when it reads it, and what goes wrong later.
+    /// Returns the verdict of a release that reads the file, and warnings about later problems.
     ///
     /// A file of `jax.export` must deserialize, and its module be readable by the same jaxlib; a
     /// portable artifact must be readable by `stablehlo.deserialize_portable_artifact`.
@@ -144,14 +144,14 @@ impl<'a> Artifact<'a> {
         Judgement { release, verdict, reasons, warnings }
     }
 
-    /// Returns the judged releases that read the file, the oldest first.
+    /// Returns the judged releases that read the file, oldest first.
     #[must_use]
     pub fn accepting(&self, options: &Options) -> Vec<&'static Release> {
         let judged = releases().iter().filter(|release| release.is_judged());
         judged.filter(|release| self.findings(release, options, 0).is_accepted()).collect()
     }
 
-    /// Returns the findings of a release in the file, or in a derivative in it.
+    /// Returns the findings for a release and the file, or a derivative in it.
     fn findings(&self, release: &Release, options: &Options, level: usize) -> Findings {
         let mut findings = Findings::default();
         if self.kind == Kind::JaxExport {
@@ -184,7 +184,7 @@ impl<'a> Artifact<'a> {
         findings: Findings,
     ) -> Vec<Reason> {
         let accepting = self.accepting(options);
-        // What others read is not damaged.
+        // What other releases read is not damaged.
         let rule_of = |rule| match rule {
             Rule::Corrupt if !accepting.is_empty() => Rule::ReleaseRefuses,
             rule => rule,
@@ -208,7 +208,7 @@ impl<'a> Artifact<'a> {
         reasons
     }
 
-    /// Returns the remedy for something that came with a version of StableHLO.
+    /// Returns the remedy for a feature that a version of StableHLO introduced.
     fn remedy_of_new(&self, since: StableHlo, release: &Release, loads: &str) -> String {
         let again = match self.kind {
             Kind::StableHlo => format!(
@@ -297,7 +297,7 @@ impl<'a> Artifact<'a> {
         self.warn_of_expiry(release, options, warnings);
     }
 
-    /// Warns if a newer release refuses the file for its age.
+    /// Warns if a newer release refuses the file because of its age.
     fn warn_of_expiry(
         &self,
         release: &'static Release,
@@ -326,8 +326,8 @@ impl Exported {
         is_unchecked || self.platforms.iter().any(|known| known == platform)
     }
 
-    /// Returns the releases of which the fields of the file are, the oldest and the newest; what
-    /// wrote its version says it itself.
+    /// Returns the oldest and the newest release that write the fields of the file; if the file
+    /// records its version, that release.
     pub(crate) fn makers(&self) -> Option<(&'static Release, &'static Release)> {
         if let Some(version) = &self.jax_version {
             return Release::find(version).map(|release| (release, release));
@@ -353,7 +353,7 @@ impl Exported {
     }
 }
 
-/// With which releases the file loads, for a person.
+/// Describes the releases with which the file loads, for a message.
 fn loads_with(release: &Release, accepting: &[&'static Release]) -> String {
     let later: Vec<&&Release> = accepting.iter().filter(|other| **other > release).collect();
     match (later.first(), accepting.last()) {
@@ -397,7 +397,7 @@ fn remedy_of(rule: Rule, found: &str, release: &Release, loads: &str) -> String 
     }
 }
 
-/// Returns true if jax promises to keep a target of custom calls for six months.
+/// Returns true if jax promises to keep a custom call target for six months.
 fn is_promised(target: &str) -> bool {
     const PREFIXES: [&str; 7] =
         ["lapack_", "cu_", "cusolver_", "cusparse_", "hip_", "hipsolver_", "stablehlo.dynamic_"];

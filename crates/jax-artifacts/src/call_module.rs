@@ -1,4 +1,4 @@
-//! Modules in models of TensorFlow: the operation `XlaCallModule`, which jax2tf writes.
+//! Modules in TensorFlow models: the operation `XlaCallModule`, which jax2tf writes.
 
 use serdes_mlir_bytecode::MAGIC;
 
@@ -17,8 +17,8 @@ struct Window {
     newest: u64,
 }
 
-/// Maxima as the wheels say them from 2.14 on, and as the sources of 2.13 and 2.12 do. The minimum is
-/// that of the sources of mid-2023, and of the wheel of 2.21.
+/// The maxima are from the wheels, from 2.14, and from the sources of 2.13 and 2.12. The minimum is
+/// from the sources of mid-2023 and the wheel of 2.21.
 const WINDOWS: [Window; 10] = [
     window(12, 2, 4),
     window(13, 2, 5),
@@ -36,15 +36,15 @@ const fn window(minor: u32, oldest: u64, newest: u64) -> Window {
     Window { tensorflow: (2, minor), oldest, newest }
 }
 
-/// The StableHLO of TensorFlow 2.21 knows the operations of this one, that of jaxlib 0.8.0.
+/// TensorFlow 2.21's StableHLO knows the same operations as this version, that of jaxlib 0.8.0.
 const STABLEHLO_OF_TENSORFLOW: StableHlo = StableHlo::new(1, 13, 1);
 
-/// Judges an `XlaCallModule` as a release of TensorFlow does when it runs it; nothing is checked
-/// when the model is loaded.
+/// Returns the problems that a release of TensorFlow has with an `XlaCallModule` when it runs it;
+/// loading a model checks nothing of it.
 ///
 /// `version` and `module` are the attributes of that name, `tensorflow` a release such as `2.16`.
-/// Nothing for a release that is not known (2.12 to 2.21 are). What of the module a release's own
-/// StableHLO knows is measured for 2.21 alone; of older ones only the version is compared.
+/// Returns nothing for a release other than 2.12 to 2.21. The features that a release's StableHLO
+/// knows are measured for 2.21 only; for older releases only the version is compared.
 ///
 /// ```
 /// use serdes_jax_artifacts::{Verdict, xla_call_module};
@@ -132,7 +132,7 @@ fn add_module(module: &[u8], reasons: &mut Vec<Reason>) {
     }
 }
 
-/// Functions of LAPACK that are named of one module.
+/// Limit on the LAPACK functions that are listed for a module.
 const MOST_TARGETS: usize = 4;
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
         let path =
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/files/cholesky-0.11.0.jaxexport");
         let export = std::fs::read(path).unwrap();
-        // The module is a vector of the flatbuffer, which begins with its length.
+        // The module is a vector of the flatbuffer, preceded by its length.
         let at = export.windows(4).position(|bytes| bytes == MAGIC).unwrap();
         let length = u32::from_le_bytes(*export[at - 4..].first_chunk().unwrap()) as usize;
         let module = &export[at..at + length];

@@ -1,6 +1,6 @@
-//! Texts of untrusted files, of bounded length.
+//! Excerpts of texts from untrusted files.
 
-/// Returns the beginning of a text, that many bytes at most.
+/// Returns the beginning of a text, at most `longest` bytes.
 pub(crate) fn excerpt(text: &str, longest: usize) -> &str {
     let mut end = longest.min(text.len());
     while !text.is_char_boundary(end) {

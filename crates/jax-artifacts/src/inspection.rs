@@ -1,4 +1,4 @@
-//! Descriptions of files, for people and programs that need them before loading.
+//! Descriptions of files, for people and programs to inspect before loading.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     release::{Day, Release, StableHlo},
 };
 
-/// Files of jax.export are read for that many months by newer releases, so jax promises.
+/// Number of months for which jax promises that newer releases read a file of `jax.export`.
 const PROMISED_MONTHS: u8 = 6;
 
 /// A description of a file.
@@ -28,7 +28,7 @@ pub struct Inspection {
     pub export: Option<Export>,
     /// The module.
     pub module: ModuleSummary,
-    /// The releases that read the file, the oldest first; among those whose verdicts are known.
+    /// The releases that read the file, oldest first, of those with known verdicts.
     pub read_by: Vec<&'static Release>,
 }
 
@@ -38,16 +38,16 @@ pub struct Inspection {
 pub struct Export {
     /// The name of the function.
     pub function: String,
-    /// The number that the file says; 3 for all that 0.8.2 to 0.11.0 wrote.
+    /// The serialization version in the file; 3 for all files written by 0.8.2 to 0.11.0.
     pub serialization_version: u16,
     /// The version of the calling convention.
     pub calling_convention_version: u16,
-    /// The version of jax that wrote the file, since 0.11.1.
+    /// The version of jax that wrote the file; recorded since 0.11.1.
     pub jax_version: Option<String>,
     /// The oldest and the newest release that write such fields.
     pub made_by: Option<(&'static Release, &'static Release)>,
-    /// The day until which jax promises that newer releases read the file, as far as it is known
-    /// who made it: six months after the newest release that may have.
+    /// The day until which jax promises that newer releases read the file: six months after the
+    /// newest release that may have written it, if that is known.
     pub promised_until: Option<Day>,
     /// The platforms that it was exported for.
     pub platforms: Vec<String>,
@@ -57,17 +57,17 @@ pub struct Export {
     pub inputs: Vec<Value>,
     /// The results.
     pub outputs: Vec<Value>,
-    /// The numbers of the arguments that the module takes.
+    /// The indices of the arguments that the module takes.
     pub kept_arguments: Vec<u16>,
     /// Effects whose order counts.
     pub ordered_effects: Vec<String>,
     /// Effects whose order does not.
     pub unordered_effects: Vec<String>,
-    /// Safety checks that its maker switched off.
+    /// Safety checks that were disabled when the file was exported.
     pub disabled_checks: Vec<DisabledCheck>,
-    /// The types of nodes of its trees that a program must register, or jax does.
+    /// The node types of its trees that the program, or jax, must register.
     pub custom_nodes: BTreeSet<String>,
-    /// Number of orders of derivatives in the file; 8 stands for more.
+    /// Number of orders of derivatives in the file; 8 means 8 or more.
     pub derivatives: usize,
 }
 
@@ -79,26 +79,26 @@ pub struct ModuleSummary {
     pub bytes: usize,
     /// The version of MLIR's bytecode.
     pub bytecode_version: Option<u64>,
-    /// The name of the producer; readers do not look at it.
+    /// The name of the producer; readers ignore it.
     pub producer: String,
-    /// The version of StableHLO in that name.
+    /// The version of StableHLO in the producer's name.
     pub stablehlo: Option<StableHlo>,
     /// The dialects of its operations, attributes and types.
     pub dialects: Vec<String>,
-    /// Its operations, with their dialects, and how many of each there are.
+    /// Its operations with their dialects, and the number of each.
     pub operations: BTreeMap<String, u64>,
-    /// Targets of custom calls, and how many of each there are.
+    /// Targets of custom calls, and the number of each.
     pub custom_calls: BTreeMap<String, u64>,
-    /// Its functions, in their order; those of bytecode older than version 5 are not named.
+    /// Its functions, in order; empty for bytecode older than version 5.
     pub functions: Vec<Function>,
-    /// The bytes of its constants.
+    /// Number of bytes of its constants.
     pub constant_bytes: u64,
-    /// Why it could not be read to its end.
+    /// The reason why it could not be read to its end.
     pub damage: Option<String>,
 }
 
 impl Artifact<'_> {
-    /// Says what is in the file, as far as it can be read; nothing is refused here.
+    /// Describes the contents of the file as far as it can be read; nothing is refused.
     #[must_use]
     pub fn inspect(&self, options: &Options) -> Inspection {
         let module = self.modules.first().and_then(Option::as_ref);

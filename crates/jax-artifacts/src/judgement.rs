@@ -12,27 +12,27 @@ use crate::{release::Release, rule::Rule};
 pub enum Verdict {
     /// The release reads it.
     Acceptable,
-    /// The release refuses it, and the file is whole.
+    /// The release refuses the file, which is intact.
     Unacceptable,
     /// No release reads it.
     Unreadable,
 }
 
-/// Why a release refuses a file.
+/// The reason why a release refuses a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reason {
-    /// The rule that is broken.
+    /// The rule that the file breaks.
     pub rule: Rule,
-    /// The found item.
+    /// The value found.
     pub found: String,
-    /// The items that the release accepts.
+    /// The values that the release accepts.
     pub expected: String,
     /// A sentence for people.
     pub message: String,
     /// The remedy, for people.
     pub remedy: String,
-    /// The place in the file; empty for the file as a whole.
+    /// The place in the file; empty for the whole file.
     pub place: String,
 }
 
@@ -42,11 +42,11 @@ impl Display for Reason {
     }
 }
 
-/// A problem that arises later with a file that a release reads.
+/// A problem that arises after loading, with a file that a release reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// The rule that it is about.
+    /// The rule of the warning.
     pub rule: Rule,
     /// A sentence for people.
     pub message: String,
@@ -58,15 +58,15 @@ impl Display for Warning {
     }
 }
 
-/// A verdict of a release, its reasons and warnings.
+/// A release's verdict, with reasons and warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Judgement {
-    /// Whose verdict it is.
+    /// The release.
     pub release: &'static Release,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why the release refuses the file; none if it does not.
+    /// The reasons why the release refuses the file; empty if it does not.
     pub reasons: Vec<Reason>,
     /// The problems that arise later.
     pub warnings: Vec<Warning>,
@@ -89,29 +89,29 @@ pub struct Options {
 }
 
 impl Options {
-    /// Creates a program that has nothing of its own.
+    /// Creates options without settings or registered types.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns a program that registers these types of nodes before it deserializes, by the names
-    /// under which they are serialized.
+    /// Adds pytree node types that the program registers before it deserializes, by their
+    /// serialized names.
     #[must_use]
     pub fn with_custom_nodes(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.custom_nodes.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Returns a program with `jax_export_deserialize_expired_versions` on.
+    /// Turns `jax_export_deserialize_expired_versions` on.
     #[must_use]
     pub fn with_expired_versions(mut self) -> Self {
         self.takes_expired = true;
         self
     }
 
-    /// Returns a program that calls the function on this platform: `cpu`, `cuda`, `rocm` or `tpu`.
-    /// A function for other platforms is warned about.
+    /// Sets the platform on which the program calls the function: `cpu`, `cuda`, `rocm` or `tpu`. A
+    /// function for other platforms gets a warning.
     #[must_use]
     pub fn with_platform(mut self, platform: impl Into<String>) -> Self {
         self.platform = Some(platform.into());

@@ -1,5 +1,5 @@
-//! Tells which jaxlib reads a `jax.export` file or a StableHLO portable artifact, before anything
-//! is loaded.
+//! Determines which jaxlib releases read a `jax.export` file or a StableHLO portable artifact,
+//! without loading anything.
 //!
 //! ```
 //! use serdes_jax_artifacts::{Artifact, Options, Release, Rule};
@@ -27,13 +27,14 @@
 //! # Ok::<(), serdes_jax_artifacts::ReadError>(())
 //! ```
 //!
-//! A verdict is that of the release's own reading: a file of `jax.export` must deserialize with
-//! `jax.export.deserialize`, and its module be readable by the same jaxlib; a portable artifact by
-//! `stablehlo.deserialize_portable_artifact`. No version number decides; what the file uses does.
-//! What is not modelled are checks of the compiler's verifier: about 1 in 40 damaged files.
+//! A verdict is that of the release's own reader: a file of `jax.export` must deserialize with
+//! `jax.export.deserialize`, and its module must be readable by the same jaxlib; a portable
+//! artifact must be readable by `stablehlo.deserialize_portable_artifact`. The features that the
+//! file uses decide, not its version number. The checks of the compiler's verifier are not
+//! modelled; they matter for about 1 in 40 damaged files.
 //!
-//! Nothing is run, copied or trusted: time is linear in the size of a file and in the number of
-//! releases, memory at most four times the size and 2 MiB, and constants stay where they are.
+//! Nothing is run, copied or trusted: time is linear in the size of a file and the number of
+//! releases, memory at most four times the size plus 2 MiB, and constants are not copied.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! Why a release refuses a module.
+//! Reasons for which a release refuses a module.
 
 use serdes_mlir_bytecode::{Stop, UnknownCode};
 
@@ -19,15 +19,15 @@ pub(crate) struct Need {
     pub(crate) found: String,
     pub(crate) expected: String,
     pub(crate) message: String,
-    /// The StableHLO that brought it, if one did.
+    /// The version of StableHLO that introduced it, if one did.
     pub(crate) since: Option<StableHlo>,
 }
 
-/// The version since when custom calls give futures.
+/// The version from which custom calls can return futures.
 const FUTURES_OF_CUSTOM_CALLS: StableHlo = StableHlo::new(1, 17, 0);
 
 /// Returns the parts of a module that a release does not accept. `has_all_dialects` is true if the
-/// reader knows all dialects, and not only those that JAX writes.
+/// reader knows all dialects, instead of only those that JAX writes.
 pub(crate) fn needs(module: &Module, release: &Release, has_all_dialects: bool) -> Vec<Need> {
     let mut needs = Vec::new();
     if module.is_too_new {
@@ -44,7 +44,7 @@ pub(crate) fn needs(module: &Module, release: &Release, has_all_dialects: bool) 
     add_codes(module, release, &mut needs);
     match &module.stop {
         Some(Stop::UnknownCode(unknown)) => needs.push(unknown_code(unknown, release)),
-        // What follows something unknown cannot be told from damage.
+        // Bytes after something unknown cannot be distinguished from damage.
         Some(Stop::Damaged(damage)) if needs.is_empty() => {
             let found = format!("something else at byte {} of the module", damage.at);
             let message =

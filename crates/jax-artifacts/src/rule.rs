@@ -1,20 +1,20 @@
-//! Rules, by which programs tell reasons and warnings apart.
+//! Rules, by which programs distinguish reasons and warnings.
 
 use std::fmt::{self, Display, Formatter};
 
-/// Why a file is refused or warned about.
+/// The reason why a file is refused or warned about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A version, code or number that came after the release.
+    /// A version, code or number that is newer than the release.
     TooNew,
     /// A file, version or form that the release no longer reads.
     TooOld,
     /// An operation that the release does not have.
     UnknownOp,
-    /// A type of Python that the release does not make: a node of a tree, an effect.
+    /// A Python type that the release cannot create: a tree node, an effect.
     MissingType,
-    /// Something that this release does not take, and others do.
+    /// Something that this release does not accept, but others do.
     ReleaseRefuses,
     /// Bytes that no release reads.
     Corrupt,
@@ -24,7 +24,7 @@ pub enum Rule {
     CallCrashes,
     /// The file loads, and its derivative does not. A warning.
     DerivativeRefused,
-    /// A custom call of which jax promises nothing. A warning.
+    /// A custom call without a compatibility promise by jax. A warning.
     CustomCall,
     /// A newer release refuses the file. A warning.
     Expires,
@@ -46,7 +46,7 @@ impl Rule {
         Self::Expires,
     ];
 
-    /// Returns the id, for programs.
+    /// Returns the id of the rule, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

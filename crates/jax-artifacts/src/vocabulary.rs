@@ -1,5 +1,5 @@
-//! Operations and dialects that releases know, beside the table of VHLO's operations, which is
-//! `serdes_mlir_bytecode::vhlo`.
+//! Operations and dialects that releases know, in addition to the table of VHLO's operations, which
+//! is `serdes_mlir_bytecode::vhlo`.
 
 use serdes_mlir_bytecode::vhlo;
 
@@ -8,21 +8,20 @@ use crate::release::StableHlo;
 /// The version of StableHLO 1.x whose operations every judged release has.
 const NEWEST_OF_ALL: u8 = 13;
 
-/// Returns the version that brought an operation of VHLO, `Some(None)` if it is as old as every
-/// judged release; `None` if the operation is not known.
+/// Returns the version that introduced an operation of VHLO, `Some(None)` if every judged release
+/// has it; `None` if the operation is not known.
 pub(crate) fn vhlo_since(name: &str) -> Option<Option<StableHlo>> {
     let minor = vhlo::operation(name)?.since_minor;
     Some((minor > NEWEST_OF_ALL).then(|| StableHlo::new(1, u32::from(minor), 0)))
 }
 
-/// Returns the operations of builtin that stand in a module, with the numbers of attributes of
-/// their properties.
+/// Returns true for the operations of builtin that can be in a module.
 pub(crate) fn builtin(name: &str) -> bool {
     matches!(name, "module" | "unrealized_conversion_cast")
 }
 
-/// Returns the operations of shardy, with the numbers of attributes of their properties where they
-/// are known.
+/// Returns the number of attributes in the properties of an operation of shardy, `Some(None)` if
+/// the number is unknown; `None` if the operation is.
 pub(crate) fn shardy(name: &str) -> Option<Option<u8>> {
     Some(match name {
         "return" => Some(0),
@@ -47,7 +46,7 @@ pub(crate) fn shardy(name: &str) -> Option<Option<u8>> {
     })
 }
 
-/// Dialects that Python's entry knows in every judged release.
+/// Dialects that Python's entry point knows in every judged release.
 const OF_PYTHON: [&str; 21] = [
     "affine",
     "arith",
@@ -75,13 +74,13 @@ const OF_PYTHON: [&str; 21] = [
 /// Dialects that `jax.export` knows in every judged release.
 const OF_EXPORT: [&str; 6] = ["builtin", "func", "sdy", "stablehlo", "tensor", "vhlo"];
 
-/// Returns true if a reader that knows `all` dialects, or only those of files of `jax.export`,
-/// knows this one.
+/// Returns true if a reader knows a dialect; `all` is true for readers that know more than the
+/// dialects of `jax.export` files.
 pub(crate) fn knows_dialect(name: &str, all: bool) -> bool {
     if all { OF_PYTHON.contains(&name) } else { OF_EXPORT.contains(&name) }
 }
 
-/// Returns the operations of arith that have another property from jaxlib 0.10.1 on.
+/// Returns true for the operations of arith that have an additional property from jaxlib 0.10.1.
 pub(crate) fn has_rounding_mode(name: &str) -> bool {
     matches!(name, "addf" | "divf" | "mulf" | "subf")
 }

@@ -1,5 +1,5 @@
-//! Names of attributes that a dialect must have: those of modules, and of what goes into functions
-//! and comes out of them.
+//! Attribute names that need a dialect prefix: those of modules, and those of arguments and results
+//! of functions.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,12 @@ pub(super) struct AttributeNames {
     seen: BTreeSet<usize>,
 }
 
-/// A dictionary has more bytes than its own entry in the set of those that were looked at.
+/// Smallest length of a dictionary that is recorded as checked: it exceeds the size of its entry in
+/// the set.
 const FEWEST_BYTES: usize = 16;
 
 impl AttributeNames {
-    /// Checks that the dictionary of a module has only names of dialects.
+    /// Checks that all names in the dictionary of a module have dialect prefixes.
     pub(super) fn check_module<'a>(
         &mut self,
         tables: &Tables<'a>,
@@ -39,7 +40,7 @@ impl AttributeNames {
         self.check_names(attributes, contents, operation, string)
     }
 
-    /// Checks that the dictionaries of arguments or results have only names of dialects.
+    /// Checks that all names in the dictionaries of arguments or results have dialect prefixes.
     pub(super) fn check_values<'a>(
         &mut self,
         tables: &Tables<'a>,

@@ -1,13 +1,13 @@
 //! Reads attributes and types, each once, when something refers to it.
 //!
-//! Readers parse an entry only when it is referred to, and must then use up all of its bytes. What
-//! refers to itself would never end in a real reader.
+//! Readers parse an entry only when it is referred to, and must then consume all of its bytes. An
+//! entry that refers to itself would never end in a real reader.
 
 use serdes_mlir_bytecode::{Cursor, Entry, References, Result, Stop, Tables, UnknownCode, Wanted};
 
 use super::layouts::{self, BUILTIN, Layouts, NEVER, Number, SDY, VHLO};
 
-/// The number of an attribute or a type, and which of the two it is.
+/// A reference to an attribute or a type by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reference(u32);
 
@@ -15,7 +15,7 @@ const IS_TYPE: u32 = 1 << 31;
 
 impl Reference {
     fn new(index: usize, is_type: bool) -> Self {
-        // Tables have fewer entries than that.
+        // The cast is lossless: tables have fewer entries.
         Self(index as u32 | if is_type { IS_TYPE } else { 0 })
     }
 
@@ -31,48 +31,48 @@ impl Reference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unread,
-    /// Read, and what it refers to is not yet.
+    /// Being read: what the entry refers to is not read yet.
     Open,
     Done,
-    /// Read, and a location: each operation has one, and most have the same few.
+    /// Read, and a location: every operation has one, and most share a few.
     Location,
 }
 
-/// The attributes and types that were read, and the items that they use.
+/// The attributes and types that were read, and the features that they use.
 #[derive(Debug)]
 pub(super) struct Entries<'t, 'a> {
     tables: &'t Tables<'a>,
     attributes: Vec<State>,
     types: Vec<State>,
-    /// By their numbers, how the dialects write.
+    /// The encoding of each dialect, by its number.
     dialects: Vec<Dialect>,
-    /// By their numbers, the dialects that were used.
+    /// The dialects that are used, by their numbers.
     pub(super) used_dialects: Vec<bool>,
-    /// By their codes, the attributes and types that were used.
+    /// The attributes and types of VHLO that are used, by their codes.
     pub(super) vhlo_attributes: [bool; VHLO.attributes.len()],
     pub(super) vhlo_types: [bool; VHLO.types.len()],
     pub(super) sdy_attributes: [bool; SDY.attributes.len()],
-    /// The bytes of constants.
+    /// Number of bytes of constants.
     pub(super) constant_bytes: u64,
     open: Vec<Frame<'a>>,
 }
 
-/// An entry that is being read, up to its next reference to another one.
+/// An entry that is read up to its next reference to another entry.
 #[derive(Debug)]
 struct Frame<'a> {
     reference: Reference,
     cursor: Cursor<'a>,
     /// The rest of its row of layouts.
     layout: &'static [u8],
-    /// The list in which that is: how many elements are left, and the row from the first on.
+    /// The enclosing list: the number of elements left, and the row of an element.
     list: Option<(u64, &'static [u8])>,
     last_type: Option<usize>,
 }
 
-/// Attributes in attributes beyond this number end real readers, which recurse.
+/// Limit on the nesting of attributes: real readers recurse, and crash beyond it.
 const DEEPEST: usize = 4096;
 
-/// The dialects of which attributes and types are read.
+/// The dialects whose attributes and types are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
     Vhlo,
@@ -92,13 +92,13 @@ impl Dialect {
     }
 }
 
-/// Reads what is referred to, with all that it refers to.
+/// Reads referenced entries, with everything that they refer to.
 impl<'a> References<'a> for Entries<'_, 'a> {
     #[inline]
     fn attribute(&mut self, cursor: &mut Cursor<'a>, wanted: Wanted) -> Result<usize, Stop> {
         let at = *cursor;
         let number = cursor.varint()?;
-        // Most were read before, and are what is wanted.
+        // Fast path: most entries were read before and are of the required kind.
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         match (self.attributes.get(index), wanted) {
             (Some(State::Location), Wanted::Location | Wanted::Anything)
@@ -135,7 +135,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         }
     }
 
-    /// Reads what an operation refers to and what was not read before, or must be of a kind.
+    /// Reads a referenced attribute that was not read before, or must be of a certain kind.
     #[inline(never)]
     fn read_attribute(
         &mut self,
@@ -152,7 +152,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(index)
     }
 
-    /// Reads an attribute of that number, and all that it refers to.
+    /// Reads the attribute of that number, and everything that it refers to.
     pub(super) fn attribute_of(
         &mut self,
         index: u64,
@@ -228,7 +228,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         states.get_mut(reference.index())
     }
 
-    /// Reads an entry, and all that it refers to, innermost first.
+    /// Reads an entry and everything that it refers to, innermost first.
     fn resolve(&mut self, first: Reference) -> Result<(), Stop> {
         let is_read = |state: &mut State| matches!(state, State::Done | State::Location);
         if self.state(first).is_none_or(is_read) {
@@ -259,7 +259,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(())
     }
 
-    /// Begins to read an entry.
+    /// Starts reading an entry.
     fn enter(&mut self, reference: Reference) -> Result<(), Stop> {
         if let Some(state) = self.state(reference) {
             *state = State::Open;
@@ -283,7 +283,8 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(())
     }
 
-    /// Reads the code of an entry that its dialect wrote in its own encoding; how it goes on.
+    /// Reads the code of an entry that its dialect wrote in its own encoding; returns the layout of
+    /// the rest.
     fn read_code(
         &mut self,
         entry: &Entry<'a>,
@@ -296,7 +297,7 @@ impl<'t, 'a> Entries<'t, 'a> {
             Dialect::Builtin => &BUILTIN,
             Dialect::Sdy => &SDY,
             Dialect::Other => {
-                // Of other dialects nothing is known; they write text as a rule.
+                // The encoding of other dialects is unknown; they usually write text.
                 *cursor = Cursor::new(&[], 0);
                 return Ok("");
             }
@@ -321,7 +322,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(layout)
     }
 
-    /// Reads on up to the next reference to another entry; nothing at the end of the entry.
+    /// Reads up to the next reference to another entry; returns `None` at the end of the entry.
     fn next_reference(&mut self, frame: &mut Frame<'a>) -> Result<Option<Reference>, Stop> {
         while let Some((part, rest)) = frame.layout.split_first() {
             frame.layout = rest;
@@ -357,7 +358,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         }
     }
 
-    /// Reads a part of an entry; the entry that it refers to, if it does.
+    /// Reads a part of an entry; returns the entry that the part refers to, if it is a reference.
     fn read_part(&mut self, part: u8, frame: &mut Frame<'a>) -> Result<Option<Reference>, Stop> {
         let cursor = &mut frame.cursor;
         let at = *cursor;
@@ -399,7 +400,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         Ok(None)
     }
 
-    /// Reads a number of a type.
+    /// Reads a number of a certain encoding.
     fn read_number(
         &self,
         cursor: &mut Cursor<'a>,
@@ -424,7 +425,7 @@ impl<'t, 'a> Entries<'t, 'a> {
         let entry = self.tables.entry(&self.tables.types, index)?;
         let mut contents = entry.contents;
         if !entry.is_encoded {
-            // What has no code are floats of few bits.
+            // Types written as text, without a code, are special floats.
             let width = match contents.rest() {
                 [b'f', b'4' | b'6' | b'8', ..] => 8,
                 [b't', b'f', ..] => 19,
@@ -447,7 +448,7 @@ fn below(cursor: &mut Cursor<'_>, limit: u64) -> Result<()> {
     if cursor.varint()? < limit { Ok(()) } else { at.damage("a value that the enumeration has") }
 }
 
-/// Reads what a dialect wrote as text, with a zero at its end.
+/// Reads an entry that its dialect wrote as text, with a zero at its end.
 fn read_text(contents: Cursor<'_>) -> Result<()> {
     let text = contents.rest();
     match text.iter().position(|byte| *byte == 0) {

@@ -1,6 +1,6 @@
-//! The encodings of dialects' attributes and types: a row a code, a letter a part.
+//! The encodings of dialects' attributes and types: one row per code, one letter per part.
 //!
-//! The letters:
+//! The meaning of the letters:
 //!
 //! | letter | part |
 //! |---|---|
@@ -34,7 +34,7 @@ pub(super) const VHLO: Layouts = Layouts {
         "tb", "4", "t", "[z]", "3", "zzza", "zz", "ao", "aa", "az", "[a]o",
     ],
     types: &{
-        // Most types are their code and nothing else.
+        // Most types consist of their code only.
         let mut types = [""; 43];
         types[1] = "t";
         types[8] = "[t][t]";
@@ -85,15 +85,15 @@ pub(super) const BUILTIN: Layouts = Layouts {
     ],
 };
 
-/// A code that nothing has.
+/// The layout of an unused code.
 pub(super) const NEVER: &str = "!";
 
-/// Returns the codes of builtin attributes that are locations.
+/// Returns true for the codes of builtin attributes that are locations.
 pub(super) fn is_location(code: u64) -> bool {
     matches!(code, 10..=15 | 22)
 }
 
-/// Returns the width of an integer or float of a type of VHLO.
+/// Returns the width of an integer or float type of VHLO.
 pub(super) fn vhlo_width(code: u64) -> Option<(u32, Number)> {
     Some(match code {
         0 => (1, Number::Integer),
@@ -114,8 +114,7 @@ pub(super) fn vhlo_width(code: u64) -> Option<(u32, Number)> {
     })
 }
 
-/// Returns the width of an integer or float of a builtin type, of which the code is followed by
-/// `detail`.
+/// Returns the width of an integer or float type of builtin, whose code is followed by `detail`.
 pub(super) fn builtin_width(code: u64, detail: u64) -> Option<(u32, Number)> {
     Some(match code {
         0 => (u32::try_from(detail >> 2).ok()?, Number::Integer),
@@ -129,25 +128,24 @@ pub(super) fn builtin_width(code: u64, detail: u64) -> Option<(u32, Number)> {
     })
 }
 
-/// The encoding of a type's numbers.
+/// The encoding of a number in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Integer,
     Float,
 }
 
-/// Returns the version that an attribute of VHLO came with, if it is not as old as every judged
-/// release.
+/// Returns the version that introduced an attribute of VHLO, unless every judged release has it.
 pub(crate) fn vhlo_attribute_since(code: u8) -> Option<StableHlo> {
     matches!(code, 21..=25).then_some(StableHlo::new(1, 16, 0))
 }
 
-/// Returns the version that a type of VHLO came with, if it is not as old as every judged release.
+/// Returns the version that introduced a type of VHLO, unless every judged release has it.
 pub(crate) fn vhlo_type_since(code: u8) -> Option<StableHlo> {
     (code == 42).then_some(StableHlo::new(1, 15, 0))
 }
 
-/// Returns the name of an attribute of VHLO, for people.
+/// Returns the name of an attribute of VHLO, for messages.
 pub(crate) fn vhlo_attribute_name(code: u8) -> &'static str {
     match code {
         21 => "sub_axis_info_v1",
@@ -159,7 +157,7 @@ pub(crate) fn vhlo_attribute_name(code: u8) -> &'static str {
     }
 }
 
-/// The code of shardy's sharding with a reduction, which is not as old as every judged release.
+/// The code of shardy's sharding with a reduction, which not every judged release has.
 pub(crate) const SDY_SHARDING_WITH_REDUCTION: u8 = 17;
-/// The StableHLO of the first jaxlib that knows it, 0.11.0.
+/// The StableHLO of 0.11.0, the first jaxlib that knows it.
 pub(crate) const SDY_REDUCTION_SINCE: StableHlo = StableHlo::new(1, 18, 0);

@@ -1,7 +1,8 @@
 //! StableHLO portable artifacts: MLIR bytecode in the dialect VHLO.
 //!
-//! Reads the whole file once and keeps what decides about it: operations, codes of attributes and
-//! types, dialects. What no reader takes is a [`Stop`]. It must never know of releases.
+//! Reads the whole file once and keeps the facts that verdicts depend on: operations, codes of
+//! attributes and types, dialects. Bytes that no reader accepts are a [`Stop`]. Does not depend on
+//! releases.
 
 mod attribute_names;
 mod entries;
@@ -24,18 +25,18 @@ use crate::{release::StableHlo, vocabulary};
 
 /// The prefix of the producer of a portable artifact.
 const PRODUCER: &[u8] = b"StableHLO_v";
-/// The newest version of the bytecode that a release reads.
+/// The newest version of the bytecode that any release reads.
 pub(crate) const NEWEST_BYTECODE: u64 = 6;
-/// The type of what an operation that runs on the side will give.
+/// The code of the future type, the type of the result of an asynchronous operation.
 const FUTURE: u64 = 42;
-/// More functions and targets than these are counted and not named.
+/// Limit on the functions and targets that are listed by name; further ones are only counted.
 const MOST_NAMES: usize = 10_000;
 
 /// The uses of an operation in a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) count: u64,
-    /// True if one of arith's has fewer than two properties.
+    /// True if an operation of arith has fewer than two properties.
     pub(crate) has_one_property: bool,
 }
 
@@ -45,34 +46,34 @@ pub(crate) struct Use {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// True if it may be called from outside of the module.
+    /// True if it may be called from outside the module.
     pub is_public: bool,
-    /// The types that go in, as StableHLO prints them.
+    /// The types of its inputs, as StableHLO prints them.
     pub inputs: Vec<String>,
-    /// The types that come out.
+    /// The types of its outputs.
     pub outputs: Vec<String>,
 }
 
-/// The properties of a module that decide which releases read it.
+/// The facts about a module that decide which releases read it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     pub(crate) bytes: usize,
     pub(crate) bytecode_version: Option<u64>,
     pub(crate) producer: String,
-    /// The reason why no release reads the whole of it.
+    /// The reason why no release reads all of it.
     pub(crate) stop: Option<Stop>,
     pub(crate) is_too_new: bool,
-    /// By dialect and name.
+    /// The operations, by dialect and name.
     pub(crate) operations: BTreeMap<(String, String), Use>,
     /// The dialects of its operations, attributes and types.
     pub(crate) dialects: Vec<String>,
-    /// Dialects that have a version of their own, which no reader understands.
+    /// Dialects with their own version, which no reader understands.
     pub(crate) versioned_dialects: Vec<String>,
     pub(crate) vhlo_attributes: Vec<u8>,
     pub(crate) vhlo_types: Vec<u8>,
     pub(crate) sdy_attributes: Vec<u8>,
     pub(crate) custom_calls: BTreeMap<String, u64>,
-    /// True if custom calls give futures.
+    /// True if custom calls return futures.
     pub(crate) has_futures_of_custom_calls: bool,
     pub(crate) functions: Vec<Function>,
     pub(crate) constant_bytes: u64,
@@ -88,7 +89,7 @@ impl Module {
         module
     }
 
-    /// Returns the version of StableHLO in the producer's name, which readers do not look at.
+    /// Returns the version of StableHLO in the producer's name, which readers ignore.
     pub(crate) fn stablehlo(&self) -> Option<StableHlo> {
         self.producer.strip_prefix("StableHLO_v")?.parse().ok()
     }
@@ -162,7 +163,7 @@ impl Module {
     }
 }
 
-/// Returns true if bytes begin as a portable artifact does.
+/// Returns true if bytes begin like a portable artifact.
 pub(crate) fn is_artifact(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.strip_prefix(MAGIC) else { return false };
     let mut cursor = Cursor::new(rest, 0);
@@ -170,28 +171,28 @@ pub(crate) fn is_artifact(bytes: &[u8]) -> bool {
 }
 
 fn codes(used: &[bool]) -> Vec<u8> {
-    // Tables of codes have less than 256 rows.
+    // The cast is lossless: tables of codes have fewer than 256 rows.
     used.iter().enumerate().filter(|(_, used)| **used).map(|(code, _)| code as u8).collect()
 }
 
-/// Bytes as text of bounded length.
+/// Returns bytes as text of limited length.
 fn shortened(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..256).unwrap_or(bytes)).into_owned()
 }
 
-/// The known facts of an operation, by its name.
+/// The facts known about an operation from its name.
 #[derive(Clone, Copy)]
 enum Known {
-    /// An operation of VHLO, with the numbers of attributes of its properties.
+    /// An operation of VHLO, with the number of attributes in its properties.
     Vhlo(u8),
-    /// One of VHLO's whose properties are looked into as well.
+    /// The function operation of VHLO, whose properties are read as well.
     Function(u8),
-    /// As above.
+    /// The custom call of VHLO, whose properties are read as well.
     CustomCall(u8),
     Module,
-    /// With the numbers of attributes of its properties.
+    /// An operation of shardy, with the number of attributes in its properties.
     Shardy(u8),
-    /// One whose properties are counted.
+    /// An operation of arith, whose properties are counted.
     Arithmetic,
     Other,
 }
@@ -216,17 +217,18 @@ impl Known {
     }
 }
 
-/// The uses of a name of an operation.
+/// The uses of an operation name.
 struct OfName {
     known: Known,
     count: u64,
     has_one_property: bool,
 }
 
-/// Properties that were read for a name of an operation, the latest of those that share a place:
-/// operations that say the same have the same properties.
+/// A cache of properties that were read for an operation name; it keeps the latest of those that
+/// share a slot. Equal operations have the same properties.
 struct CheckedProperties {
-    /// The number of the properties above the number of the name.
+    /// Each slot: the number of the properties in the high bits, the number of the name in the low
+    /// ones.
     places: Box<[u64; 1 << 10]>,
 }
 
@@ -235,7 +237,8 @@ impl CheckedProperties {
         Self { places: Box::new([u64::MAX; 1 << 10]) }
     }
 
-    /// Returns the place of a pair, and the pair: there are at most 2^16 names and 2^31 properties.
+    /// Returns the slot of a pair, and the encoded pair: there are at most 2^16 names and 2^31
+    /// properties.
     fn pair(name: usize, number: u64) -> (usize, u64) {
         let pair = number << 16 | name as u64;
         ((pair.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize, pair)
@@ -254,7 +257,7 @@ impl CheckedProperties {
     }
 }
 
-/// The items that the operations of a module use.
+/// The features that the operations of a module use.
 struct Uses {
     of_names: Vec<OfName>,
     /// The dialect of the operation at which reading stopped.
@@ -263,7 +266,7 @@ struct Uses {
     custom_calls: BTreeMap<String, u64>,
     has_futures: bool,
     functions: Vec<Function>,
-    /// Number of arguments and results of functions that may still be named.
+    /// Number of arguments and results of functions that may still be listed.
     signature_room: u64,
     names: AttributeNames,
 }
@@ -297,7 +300,7 @@ impl Uses {
     ) -> Result<(), Stop> {
         let Some(of_name) = self.of_names.get_mut(operation.name) else { return Ok(()) };
         of_name.count = of_name.count.saturating_add(1);
-        // Most operations of a large module have no properties, or those of an earlier one.
+        // Most operations of a large module have no properties, or share those of an earlier one.
         match (of_name.known, operation.properties_number) {
             (Known::Vhlo(0), _) if !operation.has_properties => Ok(()),
             (Known::Vhlo(_), Some(number)) if self.checked.has(operation.name, number) => Ok(()),
@@ -305,7 +308,7 @@ impl Uses {
         }
     }
 
-    /// Looks into an operation that was counted, and takes it back where reading stops.
+    /// Examines an operation that was counted; undoes the count if reading stops there.
     fn look_into_counted<'a>(
         &mut self,
         tables: &Tables<'a>,
@@ -403,17 +406,17 @@ impl Uses {
     }
 }
 
-/// Returns true if properties have two numbers or more.
+/// Returns true if properties have two or more numbers.
 fn has_two(mut properties: Cursor<'_>) -> bool {
     properties.varint().and_then(|_| properties.varint()).is_ok()
 }
 
-/// Number of leading properties that are read; those of functions and custom calls that matter are
-/// among them.
+/// Number of leading properties that are returned; they include all that matter for functions and
+/// custom calls.
 const MOST_LOOKED_INTO: usize = 5;
 
-/// Reads as many numbers of attributes as an operation has properties; more are ignored. The first
-/// ones are given.
+/// Reads as many numbers of attributes as an operation has properties; further ones are ignored.
+/// Returns the first ones.
 fn read_numbers<'a>(
     operation: &Operation<'a>,
     count: u8,
@@ -431,7 +434,7 @@ fn read_numbers<'a>(
     Ok(numbers)
 }
 
-/// Reads the name and the visibility of a module, which may be there.
+/// Reads the optional name and visibility of a module.
 fn read_optional<'a>(operation: &Operation<'a>, entries: &mut Entries<'_, 'a>) -> Result<(), Stop> {
     let Some(mut properties) = operation.properties else { return Ok(()) };
     for _ in 0..2 {

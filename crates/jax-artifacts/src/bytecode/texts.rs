@@ -1,13 +1,13 @@
-//! Types and strings of a module, for people.
+//! Types and strings of a module, for messages.
 
 use serdes_mlir_bytecode::{Cursor, Tables, vhlo::type_name};
 
-/// Types in types beyond this depth are left out.
+/// Limit on the depth of nested types; deeper ones are left out.
 const DEEPEST: usize = 4;
-/// Texts end after about that many bytes.
+/// Approximate limit on the length of a text, in bytes.
 const LONGEST: usize = 256;
 
-/// The dimension whose size is known when the program runs.
+/// A dimension whose size is known only at run time.
 const DYNAMIC: i64 = i64::MIN;
 
 /// Returns a string attribute of VHLO.
@@ -17,7 +17,7 @@ pub(super) fn string_of<'a>(tables: &Tables<'a>, attribute: usize) -> Option<&'a
     Some(tables.string(usize::try_from(string).ok()?))
 }
 
-/// Code and parts of an attribute or a type of VHLO.
+/// Returns the code and the parts of an attribute or a type of VHLO.
 pub(super) fn vhlo<'a>(
     tables: &Tables<'a>,
     index: usize,
@@ -32,7 +32,7 @@ pub(super) fn vhlo<'a>(
     Some((contents.varint().ok()?, contents))
 }
 
-/// Returns the types of a function's inputs and outputs, if the attribute is its type and that has
+/// Returns the types of a function's inputs and outputs, if the attribute is a function type with
 /// at most `room` parts.
 pub(super) fn signature(
     tables: &Tables<'_>,

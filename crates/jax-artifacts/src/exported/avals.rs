@@ -64,12 +64,12 @@ pub struct Value {
 pub(super) struct Aval {
     dtype: i8,
     pub(super) rank: u32,
-    /// The dimensions, where they are kept.
+    /// The dimensions, if they are kept.
     shape: Option<Arc<[String]>>,
     memory_space: i8,
 }
 
-/// More dimensions than these are not kept; NumPy has at most 64.
+/// Limit on the dimensions that are kept; NumPy has at most 64.
 const MOST_DIMENSIONS: usize = 64;
 
 impl From<&Aval> for Value {

@@ -1,10 +1,10 @@
-//! The contents of a file beside its module.
+//! The contents of a file, except its module.
 
 use std::collections::BTreeSet;
 
 use super::{avals::Value, effects::DisabledCheck};
 
-/// The contents of a file beside the module.
+/// The contents of a file, except its module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exported {
     pub(crate) serialization: u16,

@@ -1,4 +1,4 @@
-//! Effects of a function, and safety checks that its maker switched off.
+//! Effects of a function, and safety checks disabled when it was exported.
 
 use super::{
     flatbuffer::Vector,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::rule::Rule;
 
-/// Effects of `jax._src` that every judged release makes without arguments.
+/// Effects of `jax._src` that every judged release can create without arguments.
 const KNOWN: [&str; 8] = [
     "callback.IOEffect",
     "callback.OrderedIOEffect",
@@ -19,18 +19,18 @@ const KNOWN: [&str; 8] = [
     "lax.parallel.SingleSideCollectiveEffect",
 ];
 
-/// More effects and checks than these are looked at and not kept.
+/// Limit on the effects and checks that are kept; further ones are only examined.
 const MOST_KEPT: usize = 1000;
 
-/// A safety check that the maker of a file switched off.
+/// A safety check that was disabled when the file was exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisabledCheck {
     /// The check of the platform on which the function is called.
     Platform,
-    /// The check of a custom call with this target.
+    /// The check of custom calls to this target.
     CustomCall(String),
-    /// The check of assertions about shapes, which no longer has an effect.
+    /// The check of assertions about shapes; disabling it no longer has an effect.
     ShapeAssertions,
 }
 

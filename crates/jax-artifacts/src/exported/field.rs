@@ -1,4 +1,4 @@
-//! Fields of the outermost table, by their numbers.
+//! Field numbers of the outermost table.
 
 pub(super) const SERIALIZATION_VERSION: u16 = 0;
 pub(super) const FUNCTION_NAME: u16 = 1;

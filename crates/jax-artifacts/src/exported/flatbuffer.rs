@@ -1,26 +1,26 @@
-//! Flatbuffers as Python's package reads them: lazily, and without verifying anything before.
+//! Flatbuffers read as by Python's package: lazily, without verifying the buffer first.
 //!
-//! The crate `flatbuffers` verifies a whole buffer first, or is unsafe. A verdict needs neither: it
-//! is about what `jax.export.deserialize` looks at, in its order, and what that would run into.
-//! Places are those of Python, so that one before the beginning counts from the end, and a string
-//! that runs past the end is cut off there.
+//! The crate `flatbuffers` verifies a whole buffer first, or is unsafe. A verdict covers exactly
+//! what `jax.export.deserialize` reads, in its order, and the errors that it meets. Offsets behave
+//! as in Python: a negative one counts from the end, and a string that extends past the end is cut
+//! off there.
 
 use std::cell::Cell;
 
-/// Why a file cannot be read on.
+/// The reason why reading a file fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadError {
-    /// A number runs past the end of the file.
+    /// A number extends past the end of the file.
     PastEnd { at: i64 },
-    /// Something is absent that is used.
+    /// A required field is absent.
     Absent,
     /// A string that is not UTF-8.
     NotText { at: i64 },
-    /// The references lead to more than a file of this size can hold.
+    /// The references lead to more data than a file of this size can hold.
     TooMuch,
 }
 
-/// A file, and how much work it is still worth: what an honest file refers to is in it once.
+/// A file, with a budget of work: a valid file refers to each of its parts once.
 #[derive(Debug)]
 pub(crate) struct Buffer<'a> {
     bytes: &'a [u8],
@@ -44,7 +44,7 @@ impl<'a> Buffer<'a> {
         Ok(())
     }
 
-    /// Returns the bytes of a number; a place before the beginning counts from the end.
+    /// Returns the bytes of a number; a negative offset counts from the end.
     fn number<const N: usize>(&self, at: i64) -> Result<[u8; N], ReadError> {
         self.spend(1)?;
         let length = i64::try_from(self.bytes.len()).unwrap_or(i64::MAX);
@@ -62,7 +62,7 @@ impl<'a> Buffer<'a> {
         self.number(at).map(u32::from_le_bytes)
     }
 
-    /// Returns the place that an offset refers to.
+    /// Returns the target of an offset.
     fn indirect(&self, at: i64) -> Result<i64, ReadError> {
         Ok(at.saturating_add(i64::from(self.u32(at)?)))
     }
@@ -71,7 +71,7 @@ impl<'a> Buffer<'a> {
     fn string(&self, at: i64) -> Result<&'a str, ReadError> {
         let at = self.indirect(at)?;
         let length = self.u32(at)? as usize;
-        // Never negative: offsets are not.
+        // Never negative, because offsets are not.
         let start = usize::try_from(at.saturating_add(4)).unwrap_or(usize::MAX);
         let start = start.min(self.bytes.len());
         let end = start.saturating_add(length).min(self.bytes.len());
@@ -88,7 +88,7 @@ pub(crate) struct Table<'b, 'a> {
     at: i64,
 }
 
-/// A vector of a table: where its elements begin, and how many it has.
+/// A vector of a table: the start of its elements, and their number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vector<'b, 'a> {
     buffer: &'b Buffer<'a>,
@@ -109,7 +109,8 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok((offset != 0).then(|| self.at.saturating_add(i64::from(offset))))
     }
 
-    /// Counts what is kept of a table as work, so that tables that are the same bytes end.
+    /// Counts the bytes kept of a table as work, so that tables that share bytes cannot exhaust
+    /// memory.
     pub(crate) fn keep(&self, bytes: usize) -> Result<(), ReadError> {
         self.buffer.spend(bytes)
     }
@@ -132,23 +133,23 @@ impl<'b, 'a> Table<'b, 'a> {
         self.field(number)?.map_or(Ok(0), |at| self.buffer.u32(at))
     }
 
-    /// Returns a table; nothing if it is absent.
+    /// Returns a table; `None` if it is absent.
     pub(crate) fn table(&self, number: u16) -> Result<Option<Self>, ReadError> {
         let Some(at) = self.field(number)? else { return Ok(None) };
         Ok(Some(Self { buffer: self.buffer, at: self.buffer.indirect(at)? }))
     }
 
-    /// Returns a table that is used, so that it must be there.
+    /// Returns a required table.
     pub(crate) fn needed_table(&self, number: u16) -> Result<Self, ReadError> {
         self.table(number)?.ok_or(ReadError::Absent)
     }
 
-    /// Returns a string; nothing if it is absent.
+    /// Returns a string; `None` if it is absent.
     pub(crate) fn string(&self, number: u16) -> Result<Option<&'a str>, ReadError> {
         self.field(number)?.map(|at| self.buffer.string(at)).transpose()
     }
 
-    /// Returns a string that is used, so that it must be there.
+    /// Returns a required string.
     pub(crate) fn needed_string(&self, number: u16) -> Result<&'a str, ReadError> {
         self.string(number)?.ok_or(ReadError::Absent)
     }
@@ -161,12 +162,12 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(Vector { buffer, at: at.saturating_add(4), length: buffer.u32(at)? })
     }
 
-    /// Returns true if a vector is there.
+    /// Returns true if the field has a vector.
     pub(crate) fn vector_is_there(&self, number: u16) -> Result<bool, ReadError> {
         self.field(number).map(|field| field.is_some())
     }
 
-    /// Returns the bytes of a vector of numbers of `width` bytes, which must be there as a whole.
+    /// Returns the bytes of a vector of numbers of `width` bytes, which must be complete.
     pub(crate) fn needed_numbers(&self, number: u16, width: usize) -> Result<&'a [u8], ReadError> {
         if self.field(number)?.is_none() {
             return Err(ReadError::Absent);
@@ -185,8 +186,7 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.length
     }
 
-    /// Returns the number of elements that can be read if each takes this number of bytes of the
-    /// file.
+    /// Returns the number of elements that can be read if each takes `bytes` bytes of the file.
     pub(crate) fn room(&self, bytes: usize) -> usize {
         (self.length as usize).min(self.buffer.bytes.len().checked_div(bytes).unwrap_or_default())
     }
@@ -212,7 +212,7 @@ impl<'b, 'a> Vector<'b, 'a> {
         self.buffer.number(self.place(index, 1)).map(i8::from_le_bytes)
     }
 
-    /// Returns all strings, in their order.
+    /// Returns all strings, in order.
     pub(crate) fn strings(&self) -> Result<Vec<&'a str>, ReadError> {
         let mut strings = Vec::with_capacity(self.room(4));
         for index in 0..self.length {

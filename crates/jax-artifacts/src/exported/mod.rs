@@ -1,7 +1,7 @@
 //! Files of `jax.export`: an `Exported`, serialized as a flatbuffer.
 //!
-//! [`Exported::read_level`] does what `jax.export.deserialize` of a release does with one, in the
-//! same order. It must never know what is in the module.
+//! [`Exported::read_level`] does the same as `jax.export.deserialize` of a release, in the same
+//! order. Does not depend on the contents of the module.
 
 mod avals;
 mod contents;

@@ -1,4 +1,4 @@
-//! Options of reading a file, as a release does.
+//! Options of reading a file as a release does.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,10 @@ use crate::release::Deserializer;
 pub(crate) struct ReaderProfile<'h> {
     pub(crate) deserializer: Deserializer,
     pub(crate) last_dtype: i8,
-    /// Names of types that the program has registered for trees.
+    /// Names of pytree node types that the program has registered.
     pub(crate) custom_nodes: &'h BTreeSet<String>,
-    /// Takes what a release no longer takes, where the fields are still known: to look at a file.
+    /// Accepts forms that a release no longer accepts but whose fields are known, for inspecting a
+    /// file.
     pub(crate) is_lenient: bool,
     /// True if the setting that accepts expired files is on.
     pub(crate) takes_expired: bool,

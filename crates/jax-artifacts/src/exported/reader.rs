@@ -14,7 +14,7 @@ use super::{
 };
 use crate::release::Deserializer;
 
-/// The tables of aval, meshes and shardings that others refer to.
+/// The tables of avals, meshes and shardings that other fields refer to.
 #[derive(Debug, Default)]
 struct Uniques<'a> {
     avals: Vec<Aval>,
@@ -22,11 +22,11 @@ struct Uniques<'a> {
     shardings: Vec<Arc<NamedSharding>>,
 }
 
-/// More arguments, results and platforms than these are counted and not kept.
+/// Limit on the arguments, results and platforms that are kept; further ones are only counted.
 const MOST_KEPT: usize = 10_000;
 
-/// Returns the modules of a file and of the derivatives in it, which are tables in the same buffer;
-/// at most `most`. Nothing for one that cannot be found.
+/// Returns the modules of a file and of its derivatives, which are tables in the same buffer; at
+/// most `most`. `None` stands for one that cannot be found.
 pub(crate) fn levels(bytes: &[u8], most: usize) -> Vec<Option<&[u8]>> {
     let buffer = Buffer::new(bytes);
     let mut table = buffer.root().ok();
@@ -52,7 +52,7 @@ pub(crate) fn is_exported(bytes: &[u8]) -> bool {
 }
 
 impl Exported {
-    /// Reads a file, or the derivative of that order in it, as a release does.
+    /// Reads a file, or its derivative of the given order, as a release does.
     pub(crate) fn read_level(
         bytes: &[u8],
         level: usize,
@@ -119,7 +119,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         self.at(place, |root| root.vector(number))
     }
 
-    /// Notes what tells who made the file; nothing is decided by it.
+    /// Records fields that identify the release that wrote the file; no verdict depends on them.
     fn note_fields(&mut self) {
         let root = self.root;
         self.found.serialization = root.u16(field::SERIALIZATION_VERSION).unwrap_or_default();
@@ -200,7 +200,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         Ok(())
     }
 
-    /// Arguments and results: their shardings, then their avals; how many there are of each.
+    /// Reads arguments and results: their shardings, then their avals. Returns the number of each.
     fn read_signature(&mut self) -> Result<(usize, usize)> {
         let inputs = self.read_shardings(
             field::IN_SHARDINGS,
@@ -256,15 +256,15 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         Ok(found)
     }
 
-    /// Returns the sharding of the table that an index is of: 0 is none, 1 the first.
+    /// Returns the entry of the table of shardings for an index: 0 is none, 1 the first.
     fn sharding_of(&self, index: u32, place: &'static str) -> Result<Sharding> {
         let Some(index) = index.checked_sub(1) else { return Ok(Sharding::Unspecified) };
         let sharding = self.uniques.shardings.get(index as usize).map(Arc::clone);
         sharding.map(Sharding::Named).ok_or_else(|| Refusal::index(place, "shardings"))
     }
 
-    /// Reads the avals of arguments or results, each with its sharding where these have names; how
-    /// many there are.
+    /// Reads the avals of arguments or results, each with its sharding if that has named axes;
+    /// returns their number.
     fn read_values(
         &self,
         (number, indexes, place): (u16, u16, &'static str),
@@ -292,8 +292,7 @@ impl<'b, 'a> Reader<'_, 'b, 'a> {
         Ok(list.len() as usize)
     }
 
-    /// Checks that a value has a sharding, and one for its dimensions; keeps the value to describe
-    /// it.
+    /// Checks that a value has a sharding whose rank fits; keeps the value for descriptions.
     fn take_value(
         &self,
         aval: &Aval,

@@ -1,14 +1,14 @@
-//! Why `jax.export.deserialize` refuses a file.
+//! Reasons for which `jax.export.deserialize` refuses a file.
 
 use super::flatbuffer::ReadError;
 use crate::{excerpt::excerpt, rule::Rule};
 
-/// Limit on the length of a found text in messages, in bytes.
+/// Limit on the length of found text in messages, in bytes.
 const LONGEST: usize = 512;
 
 pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
 
-/// Why a file is refused.
+/// The reason why a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) rule: Rule,
@@ -31,7 +31,7 @@ impl Refusal {
         Box::new(Self { rule, found, expected: expected.into(), message, place: place.to_owned() })
     }
 
-    /// Returns the result of reading a place, with the refusal that follows from an error.
+    /// Converts an error of reading a place to a refusal.
     pub(super) fn at<T>(read: std::result::Result<T, ReadError>, place: &str) -> Result<T> {
         read.map_err(|error| Self::unreadable(error, place))
     }

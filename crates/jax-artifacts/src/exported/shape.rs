@@ -2,7 +2,7 @@
 
 use std::{iter::Peekable, str::CharIndices};
 
-/// Operations in operations beyond this number end Python's recursion.
+/// Limit on the nesting of operations: Python's recursion fails beyond it.
 const DEEPEST: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ enum Token<'t> {
     End,
 }
 
-/// Returns true if the text, dimensions with commas between them, is a shape.
+/// Returns true if the text, dimensions separated by commas, is a shape.
 pub(super) fn is_shape(text: &str) -> bool {
     let mut parser = Parser { text, letters: text.char_indices().peekable(), token: Token::End };
     parser.shape().is_some() && parser.token == Token::End
@@ -26,7 +26,7 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// Goes to the next token; nothing if there is none that Python knows here.
+    /// Goes to the next token; returns `None` if Python knows no token here.
     fn next(&mut self) -> Option<()> {
         while self.letters.next_if(|(_, letter)| " \t\r\n\x0c".contains(*letter)).is_some() {}
         let Some((begin, letter)) = self.letters.next() else {
@@ -124,7 +124,7 @@ impl<'t> Parser<'t> {
                 self.sum(inside)?;
                 self.sign(')')
             }
-            // A placeholder, of which nothing says what it stands for.
+            // A placeholder without a definition.
             Token::Name("_") => None,
             Token::Name(_) | Token::Integer => self.next(),
             Token::Sign('-') => {
@@ -136,7 +136,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns true if Python makes an integer of a word that begins with a digit.
+/// Returns true if Python parses a word that begins with a digit as an integer.
 fn is_integer(word: &str) -> bool {
     let is_one = word
         .split('_')

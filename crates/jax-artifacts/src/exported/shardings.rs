@@ -1,4 +1,4 @@
-//! Shardings, and the meshes that their names are of.
+//! Shardings, and the meshes whose axes they name.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,7 +16,7 @@ const MESH: &str = "a mesh";
 const EXPLICIT: i8 = 2;
 const MANUAL: i8 = 3;
 
-/// Parts of a device's kind that show its platform, where nothing else does.
+/// Parts of a device kind that identify its platform, used if nothing else does.
 const DEVICE_KINDS: [&str; 5] = ["cpu", "tpu", "nvidia", "tesla", "amd"];
 
 #[derive(Clone, Debug)]
@@ -29,22 +29,22 @@ pub(super) enum Sharding {
 
 #[derive(Debug)]
 pub(super) struct NamedSharding {
-    /// Least number of dimensions of a value with this sharding.
+    /// Smallest number of dimensions of a value with this sharding.
     pub(super) partitioned: usize,
-    /// The text that describes it; empty where it is not kept.
+    /// The text that describes it; empty if it is not kept.
     text: Arc<str>,
 }
 
 #[derive(Debug)]
 pub(super) struct Mesh<'a> {
-    /// Names and types, in the order of the names.
+    /// Names and types of the axes, sorted by name.
     axes: Vec<(&'a str, i8)>,
-    /// The text that describes it; empty where it is not kept.
+    /// The text that describes it; empty if it is not kept.
     text: String,
     pub(super) has_device_platform: bool,
 }
 
-/// Texts for people end after about that many bytes.
+/// Approximate limit on the length of descriptions, in bytes.
 const LONGEST: usize = 512;
 
 impl Sharding {
@@ -124,7 +124,7 @@ pub(super) fn read_named(
     Ok(NamedSharding { partitioned, text: text.into() })
 }
 
-/// Adds axes to a text for people, of each dimension, up to its length.
+/// Adds the axes of each dimension to a description, up to its limit.
 fn add_axes<'s>(text: &mut String, dimensions: impl Iterator<Item = &'s [&'s str]>) {
     for (number, axes) in dimensions.enumerate() {
         text.push_str(if number > 0 { "][" } else { "[" });
@@ -191,7 +191,7 @@ fn check<'a>(
 }
 
 impl Mesh<'_> {
-    /// Returns the types of the axes of that name.
+    /// Returns the types of the axes with that name.
     fn types_of(&self, name: &str) -> impl Iterator<Item = i8> {
         let first = self.axes.partition_point(|(other, _)| *other < name);
         let rest = self.axes.get(first..).unwrap_or_default();
@@ -234,7 +234,7 @@ pub(super) fn read_mesh<'a>(mesh: Table<'_, 'a>, profile: &ReaderProfile<'_>) ->
     Ok(Mesh { axes, text, has_device_platform })
 }
 
-/// Reads the device of a mesh, which may be there; whether it says its platform.
+/// Reads the optional device of a mesh; returns true if it names its platform.
 fn read_device(mesh: Table<'_, '_>, profile: &ReaderProfile<'_>) -> Result<bool> {
     if profile.deserializer < Deserializer::NamedWithDevice {
         return Ok(false);

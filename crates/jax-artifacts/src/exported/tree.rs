@@ -1,4 +1,4 @@
-//! Trees of Python's containers, which arguments and results are the leaves of.
+//! Trees of Python containers, whose leaves are the arguments and results.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::rule::Rule;
 
-/// Nodes in nodes beyond this number end Python's recursion.
+/// Limit on the nesting of nodes: Python's recursion fails beyond it.
 const DEEPEST: usize = 900;
 
 /// Types that every jax registers itself.
@@ -22,7 +22,7 @@ mod kind {
     pub(super) const CUSTOM: i8 = 5;
 }
 
-/// Reads a tree, children before their node; how many leaves it has.
+/// Reads a tree, children before their node; returns the number of leaves.
 pub(super) fn read(
     root: Table<'_, '_>,
     profile: &ReaderProfile<'_>,
@@ -53,7 +53,7 @@ pub(super) fn read(
     Ok(leaves)
 }
 
-/// Reads a node, its children read; whether it is a leaf.
+/// Reads a node whose children were read; returns true if it is a leaf.
 fn read_node(
     node: Table<'_, '_>,
     count: u32,

@@ -14,18 +14,19 @@ pub struct Day {
 }
 
 impl Day {
-    /// Creates the day with these numbers.
+    /// Creates a day from its numbers.
     #[must_use]
     pub const fn new(year: u16, month: u8, day: u8) -> Self {
         Self { year, month, day }
     }
 
-    /// Returns the same day, that many months later; the 28th at most, so that the day exists.
+    /// Returns the same day `months` months later, or the 28th if it is later than that, so that
+    /// the day exists.
     #[must_use]
     pub fn after_months(self, months: u8) -> Self {
         let month = u16::from(self.month.saturating_sub(1)).saturating_add(u16::from(months));
         let year = self.year.saturating_add(month / 12);
-        // Less than 12, which fits.
+        // The cast is lossless: the number is less than 12.
         let month = (month % 12) as u8;
         Self { year, month: month.saturating_add(1), day: self.day.min(28) }
     }

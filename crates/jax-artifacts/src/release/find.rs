@@ -1,9 +1,9 @@
-//! Releases, by their versions.
+//! Looking up releases by version.
 
 use super::{Deserializer, Release, generated::RELEASES, table::OLDEST_JUDGED};
 
 impl Release {
-    /// Returns the release of that version; `latest` is the newest one.
+    /// Returns the release with that version; `latest` is the newest one.
     #[must_use]
     pub fn find(version: &str) -> Option<&'static Self> {
         if version == "latest" {
@@ -12,28 +12,28 @@ impl Release {
         RELEASES.iter().find(|release| release.version == version)
     }
 
-    /// Returns the newest release that is known.
+    /// Returns the newest known release.
     #[must_use]
     pub fn latest() -> &'static Self {
         const { RELEASES.last().expect("the table has rows") }
     }
 
-    /// Returns true if its verdicts were compared with the release itself. Older ones are only
-    /// known as producers of files.
+    /// Returns true if the verdicts for it were compared with the release itself. Older releases
+    /// are known only as producers of files.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         Self::find(OLDEST_JUDGED).is_some_and(|oldest| self >= oldest)
     }
 
-    /// Returns true if its reader of `jax.export` files knows all dialects that its Python knows;
-    /// the older ones know those that JAX writes.
+    /// Returns true if its reader of `jax.export` files knows all dialects that its Python package
+    /// knows; older readers know those that JAX writes.
     #[must_use]
     pub fn loads_all_dialects(&self) -> bool {
         self.deserializer >= Deserializer::Tables
     }
 }
 
-/// Returns every release that is known, the oldest first.
+/// Returns every known release, oldest first.
 #[must_use]
 pub fn releases() -> &'static [Release] {
     RELEASES

@@ -1,4 +1,4 @@
-//! The recorded facts of a release.
+//! The recorded facts about a release.
 
 use std::{
     cmp::Ordering,
@@ -7,16 +7,16 @@ use std::{
 
 use super::{Day, StableHlo};
 
-/// The way in which `jax.export.deserialize` of a release reads a file. Each has all that the ones
-/// before it have, unless said otherwise.
+/// The way in which `jax.export.deserialize` of a release reads a file. Each variant includes the
+/// ones before it, unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Deserializer {
-    /// Up to 0.8.1: takes the serialization versions 2 and 3, and 16 bits of devices.
+    /// Up to 0.8.1: accepts serialization versions 2 and 3; 16-bit number of devices.
     Numbered,
-    /// From 0.8.2: looks at no serialization version; 32 bits of devices, memory spaces.
+    /// From 0.8.2: ignores the serialization version; 32-bit number of devices, memory spaces.
     Unnumbered,
-    /// From 0.9.0: shardings by the names of axes.
+    /// From 0.9.0: shardings with named axes.
     Named,
     /// From 0.9.2: meshes may name a device.
     NamedWithDevice,
@@ -24,19 +24,19 @@ pub enum Deserializer {
     Tables,
     /// From 0.10.1: counts the leaves of trees; devices have a platform.
     Leaves,
-    /// From 0.11.1: refuses what is older than six months.
+    /// From 0.11.1: refuses files older than six months.
     Expiring,
 }
 
-/// The field of a file with the number of devices.
+/// The field of a file that holds the number of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeviceField {
-    /// The one of 16 bits.
+    /// The 16-bit field.
     Short,
-    /// Both.
+    /// Both fields.
     Both,
-    /// The one of 32 bits.
+    /// The 32-bit field.
     Wide,
 }
 
@@ -48,23 +48,23 @@ pub struct Release {
     pub version: &'static str,
     /// The day when it was uploaded to PyPI.
     pub day: Day,
-    /// The StableHLO in it.
+    /// Its version of StableHLO.
     pub stablehlo: StableHlo,
     /// The StableHLO that `WEEK_4` stands for, which `jax.export` writes.
     pub week_4: StableHlo,
     /// The StableHLO that `WEEK_12` stands for.
     pub week_12: StableHlo,
-    /// The newest version of the serialization that it knows.
+    /// The newest serialization version that it knows.
     pub serialization: u16,
-    /// The version of the serialization that it writes into files.
+    /// The serialization version that it writes.
     pub writes_serialization: u16,
     /// The field into which it writes the number of devices.
     pub writes_devices: DeviceField,
-    /// The calling convention that it writes.
+    /// The calling convention version that it writes.
     pub calling_convention: u16,
     /// The way in which it reads files of `jax.export`.
     pub deserializer: Deserializer,
-    /// The highest number of an element type that it knows.
+    /// The largest element type number that it knows.
     pub last_dtype: i8,
 }
 

@@ -8,16 +8,16 @@ use std::{
 /// A version of StableHLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StableHlo {
-    /// The first number.
+    /// The major version.
     pub major: u32,
-    /// The second number.
+    /// The minor version.
     pub minor: u32,
-    /// The third number.
+    /// The patch version.
     pub patch: u32,
 }
 
 impl StableHlo {
-    /// Creates the version with these numbers.
+    /// Creates a version from its three numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }

@@ -1,12 +1,12 @@
-//! A row of the table of releases. Its columns: version, day; StableHLO, what `WEEK_4` and `WEEK_12`
-//! stand for; newest version of the serialization, the one that is written; the field of the devices,
-//! the calling convention; the deserializer, the last element type.
+//! A row of the table of releases. Its columns: version, day; StableHLO, what `WEEK_4` and
+//! `WEEK_12` stand for; newest serialization version, the one that is written; the field of the
+//! devices, the calling convention; the deserializer, the last element type.
 //!
-//! The rows are in `generated`, made of `crates/releases/data/jaxlib.json`.
+//! The rows are in `generated`, made from `crates/releases/data/jaxlib.json`.
 
 use super::{Day, Deserializer, DeviceField, Release, StableHlo};
 
-/// The oldest release whose verdicts were compared with its own reading.
+/// The oldest release whose verdicts were compared with its own reader.
 pub(super) const OLDEST_JUDGED: &str = "0.8.0";
 
 type Numbers = (u32, u32, u32);
