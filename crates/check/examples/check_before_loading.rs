@@ -1,4 +1,4 @@
-//! Asks whether a graph may be loaded by several releases of TensorFlow, without TensorFlow.
+//! Checks for several releases of TensorFlow whether a graph may be loaded, without TensorFlow.
 //!
 //!     cargo run -p serdes-check --example check_before_loading [PATH]
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let verdict = artifact.for_consumer(&Consumer::tensorflow(release)?);
         println!("TensorFlow {release}: {}", if verdict.is_acceptable() { "yes" } else { "no" });
-        // Each reason says what was found, what was expected, and what to do.
+        // Each reason has the value found, the value expected, and a remedy.
         for reason in verdict.reasons() {
             println!("    {reason}");
         }

@@ -1,6 +1,6 @@
-//! Opens artifacts, and asks the reader of their kind.
+//! Opens artifacts, and dispatches to the reader of their kind.
 //!
-//! Knows which kind goes to which reader. What a reader finds it must never know.
+//! Depends on which reader each kind has, but not on the readers' findings.
 
 use std::{
     fmt,
@@ -31,7 +31,8 @@ use super::{
 #[derive(Clone)]
 pub struct Artifact {
     label: String,
-    /// True if name or content identifies the kind. Without either, an artifact counts as a graph.
+    /// True if the name or the content identifies the kind. Otherwise an artifact counts as a
+    /// graph.
     is_told: bool,
     opened: Opened,
 }
@@ -49,14 +50,13 @@ impl fmt::Debug for Artifact {
 /// pattern of a V1 checkpoint.
 ///
 /// # Errors
-/// [`CheckError`], if there is nothing, a directory that is no SavedModel, or the system cannot
-/// read it.
+/// [`CheckError`], if nothing exists there, it is a directory without a SavedModel, or the system
+/// cannot read it.
 pub fn path(path: impl AsRef<Path>) -> Result<Artifact, CheckError> {
     open(&system(), path.as_ref(), None)
 }
 
-/// Opens the artifact at a path as one of a kind, where the caller knows better than name and
-/// content say.
+/// Opens the artifact at a path as one of a given kind, overriding detection.
 ///
 /// # Errors
 /// As [`path`].
@@ -64,7 +64,7 @@ pub fn path_of_kind(path: impl AsRef<Path>, kind: Option<Kind>) -> Result<Artifa
     open(&system(), path.as_ref(), kind)
 }
 
-/// Opens the artifact at a path of any tree of files: object storage, or a tree of one's own.
+/// Opens the artifact at a path of any tree of files: object storage, or a custom tree.
 ///
 /// # Errors
 /// As [`path`].
@@ -76,23 +76,23 @@ pub fn path_in(
     open(&tree, path.as_ref(), kind)
 }
 
-/// Returns the files of the system.
+/// Returns the file system.
 pub(super) fn system() -> Arc<dyn Tree> {
     Arc::new(FileSystem)
 }
 
-/// Returns an artifact in memory; its kind is told from its content.
+/// Creates an artifact in memory; its kind is detected from its content.
 #[must_use]
 pub fn bytes(bytes: Vec<u8>) -> Artifact {
     let source: Arc<dyn ReadAt> = Arc::new(bytes);
-    // Memory can always be read.
+    // Reading memory cannot fail.
     let detected = detect(&source, None).unwrap_or(Detected::Unmarked);
     of_bytes(Bytes { source, label: "-".to_owned(), path: None, tree: system() }, detected, None)
 }
 
-/// Returns an artifact from a stream, such as standard input; kept in memory up to 64 MiB, and in a
-/// temporary file beyond. The stream is not read further than it takes to tell that it holds
-/// something of a kind that is not judged, or what no parser takes.
+/// Creates an artifact from a stream, such as standard input; it is kept in memory up to 64 MiB,
+/// and in a temporary file beyond. Reading stops early if the start shows that the artifact is of a
+/// kind that is not judged, or that no parser accepts it.
 ///
 /// # Errors
 /// [`CheckError::Io`] if the stream cannot be read or the temporary file not written;
@@ -114,7 +114,7 @@ fn of_bytes(bytes: Bytes, detected: Detected, kind: Option<Kind>) -> Artifact {
     }
 }
 
-/// Opens a path, as a kind that the caller names if they do.
+/// Opens a path, as the given kind if there is one.
 pub(super) fn open(
     tree: &Arc<dyn Tree>,
     path: &Path,
@@ -148,11 +148,11 @@ pub(super) fn open(
     let source = if entry == EntryKind::File {
         tree.open(path).map_err(failed)?
     } else {
-        // A pipe has no ends to look at, and no length.
+        // A pipe cannot be read at any position, and has no length.
         spool(File::open(path).map_err(failed)?, &label, Some(path), kind)?
     };
     let detected = detect(&source, Some(path)).map_err(failed)?;
-    // A data file whose index is not there, unless it holds something else.
+    // A data file whose index is missing, unless it has other content.
     if kind.is_none()
         && !matches!(detected, Detected::ByContent(_))
         && let Some(prefix) = prefix_of_data(path)
@@ -164,7 +164,7 @@ pub(super) fn open(
     Ok(of_bytes(bytes, detected, kind))
 }
 
-/// Returns the kind that a directory is of by what is in it.
+/// Returns the kind of a directory, by its contents.
 pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kind> {
     if saved_model::is_saved_model(tree, directory) {
         Some(Kind::SavedModel)
@@ -175,8 +175,8 @@ pub(super) fn kind_of_directory(tree: &dyn Tree, directory: &Path) -> Option<Kin
     }
 }
 
-/// Returns the prefix of the V2 checkpoint that a path names: the path itself, or that of a data
-/// file, if its index is there.
+/// Returns the prefix of the V2 checkpoint that a path names: the path itself, or the prefix of a
+/// data file, if the index exists.
 fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<PathBuf> {
     let has_index = |prefix: &Path| tree.has_file(&with_suffix(prefix, ".index"));
     if matches!(kind, None | Some(Kind::TensorBundle)) && has_index(path) {
@@ -189,29 +189,29 @@ fn prefix_of_bundle(tree: &dyn Tree, path: &Path, kind: Option<Kind>) -> Option<
 }
 
 impl Artifact {
-    /// Returns its path as it was given; `-` of a stream and of bytes in memory.
+    /// Returns the path as it was given; `-` for a stream and for bytes in memory.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.label
     }
 
-    /// Returns its kind.
+    /// Returns the kind of the artifact.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.opened.kind()
     }
 
-    /// Checks whether this consumer may load it; the other options have their defaults.
+    /// Checks whether this consumer may load the artifact, with defaults for all other options.
     #[must_use]
     pub fn for_consumer(&self, consumer: &Consumer) -> Verdict {
         self.judge(&Each::one(consumer), &Options::default()).first
     }
 
-    /// Checks whether each of these consumers may load it; the other options have their defaults. A
-    /// file of graphs is read once for all of them, if all take it for whole.
+    /// Checks whether each of these consumers may load the artifact, with defaults for all other
+    /// options. A file of graphs is read once for all of them, unless one finds it malformed.
     ///
-    /// Of releases of TensorFlow and of jaxlib, those count that load artifacts of this kind. Where
-    /// none is among the consumers, the newest one stands for them.
+    /// Of the releases of TensorFlow and jaxlib, only those that load this kind of artifact are
+    /// used. If there are none among the consumers, the newest release is used.
     ///
     /// ```
     /// use serdes_check::{self as check, Consumer};
@@ -234,15 +234,16 @@ impl Artifact {
         Verdicts::new(self.label.clone(), verdicts)
     }
 
-    /// Checks whether the consumer of the options may load it.
+    /// Checks whether the consumer of the options may load the artifact.
     ///
     /// # Errors
-    /// [`Cancelled`], if the monitor of the options stopped the work: nothing is known then.
+    /// [`Cancelled`], if the monitor of the options stopped the work: there is then no verdict.
     pub fn check(&self, options: &Options) -> Result<Verdict, Cancelled> {
         self.check_each(&Each::one(options.consumer()), options).map(|each| each.first)
     }
 
-    /// Checks whether each of these consumers may load it; the consumer of the options is ignored.
+    /// Checks whether each of these consumers may load the artifact; the consumer of the options is
+    /// ignored.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -270,8 +271,7 @@ impl Artifact {
         Ok(verdicts)
     }
 
-    /// Returns the verdicts, of which a part is missing if the monitor of the options stopped the
-    /// work.
+    /// Returns the verdicts, which are incomplete if the monitor of the options stopped the work.
     fn judge(&self, consumers: &Each<&Consumer>, options: &Options) -> Each<Verdict> {
         let completed = consumers.map(|consumer| options.completed(consumer));
         let findings = self.findings(&completed.each_ref(), options);
@@ -320,7 +320,7 @@ impl Artifact {
         }
     }
 
-    /// Describes its contents.
+    /// Describes the contents of the artifact.
     ///
     /// # Errors
     /// The reason why it cannot be read.
@@ -347,8 +347,8 @@ impl Artifact {
         }
     }
 
-    /// Returns the same as one of several artifacts in a directory, of which another may have a
-    /// verdict of its own although this one names it.
+    /// Marks the artifact as one of several in a directory: another that it names may have its own
+    /// verdict.
     pub(super) fn among_others(mut self) -> Self {
         if let Opened::CheckpointState(_, follows) = &mut self.opened {
             *follows = false;
@@ -356,8 +356,8 @@ impl Artifact {
         self
     }
 
-    /// Returns true if a file among others in a directory is an artifact: by its content, or by its
-    /// name, as the caller knows. A shared library is one if it is a plug-in.
+    /// Returns true if a file in a directory is an artifact: by its content, or by its name, as
+    /// `is_named` tells. A shared library counts if it is a plug-in.
     pub(super) fn is_marked(&self, is_named: impl FnOnce() -> bool) -> bool {
         match &self.opened {
             Opened::Graph(..) if !self.is_told => is_named(),

@@ -3,8 +3,8 @@
 use serdes::version::evolution::OperationBan;
 use serdes_graphs::graph::DeprecatedOperation;
 
-/// Converts a ban to a deprecated operation: graphs of producers from its version on are refused if
-/// they have the operation.
+/// Converts a ban to a deprecated operation: graphs of producers from its version onwards are
+/// refused if they have the operation.
 pub(super) fn deprecated(ban: &OperationBan) -> DeprecatedOperation {
     DeprecatedOperation {
         name: ban.operation.clone(),

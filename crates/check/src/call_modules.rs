@@ -1,6 +1,6 @@
-//! Modules of jax in models of TensorFlow: what a release makes of them once they run.
+//! JAX modules in TensorFlow models: whether a release can run them.
 //!
-//! Loaders do not look at them, so that all that is said is a warning.
+//! Loaders do not check the modules, so all findings are warnings.
 
 use serdes_files::ReadAt;
 use serdes_graphs::graph::{Form, Message, call_modules};
@@ -8,10 +8,12 @@ use serdes_jax_artifacts::xla_call_module;
 
 use super::{Consumer, Findings, Warning, each::Each, rule::messages};
 
-/// Warnings that are given of one model; a model has as many modules as functions of jax.
+/// Limit on the warnings that are given for one model; a model has one module for each JAX
+/// function.
 const LISTED: usize = 16;
 
-/// Adds to the findings of each consumer which modules of a SavedModel it refuses to run.
+/// Adds a warning to the findings of each consumer for the modules of a SavedModel that it refuses
+/// to run.
 pub(super) fn warn(
     source: &dyn ReadAt,
     form: Form,

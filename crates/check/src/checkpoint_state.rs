@@ -1,5 +1,5 @@
-//! Verdicts on TensorFlow's file `checkpoint`: the newest checkpoint that it names is there, as
-//! `tf.train.latest_checkpoint` looks for it, and whole.
+//! Verdicts on TensorFlow's file `checkpoint`: the newest checkpoint that it names must exist, as
+//! `tf.train.latest_checkpoint` looks for it, and be intact.
 
 use std::{
     collections::HashSet,
@@ -21,10 +21,10 @@ use super::{
     tensor_bundle,
 };
 
-/// Checkpoints that are listed before they are only counted.
+/// Limit on the checkpoints that are listed; further ones are only counted.
 const LISTED: usize = 20;
 
-/// Checkpoints that are looked for.
+/// Limit on the checkpoints that are looked up.
 const LOOKED_FOR: usize = 1000;
 
 fn read(file: &Bytes) -> Result<CheckpointState, Box<Reason>> {
@@ -37,12 +37,12 @@ fn read(file: &Bytes) -> Result<CheckpointState, Box<Reason>> {
     })
 }
 
-/// Returns the folder of the file; `None` of a stream, beside which nothing lies.
+/// Returns the folder of the file; `None` for a stream.
 fn folder(file: &Bytes) -> Option<&Path> {
     file.path.as_deref().map(|path| path.parent().unwrap_or(path))
 }
 
-/// Returns the verdict on the file; where it `follows`, on the newest checkpoint as well.
+/// Returns the verdict on the file; if `follows`, including the verdict on the newest checkpoint.
 pub(super) fn check(file: &Bytes, follows: bool, options: &Options) -> Findings {
     let state = match read(file) {
         Ok(state) => state,
@@ -62,7 +62,7 @@ pub(super) fn check(file: &Bytes, follows: bool, options: &Options) -> Findings 
     findings
 }
 
-/// Returns the newest checkpoint, if it is there.
+/// Returns the newest checkpoint, if it exists.
 fn newest(
     file: &Bytes,
     folder: &Path,
@@ -85,7 +85,8 @@ fn newest(
     Ok((found, prefix))
 }
 
-/// Returns the checkpoint in the folder that has the name of one elsewhere: the folder was moved.
+/// Returns the checkpoint in the folder with the name of one elsewhere, which means that the folder
+/// was moved.
 fn beside(file: &Bytes, folder: &Path, prefix: &str) -> Option<String> {
     let beside = folder.join(Path::new(prefix).file_name()?);
     find(&*file.tree, &beside).map(|_| file.tree.name(&beside))
@@ -100,7 +101,7 @@ fn follow(file: &Bytes, found: Found, prefix: PathBuf, options: &Options) -> Fin
     }
 }
 
-/// Warns of older checkpoints that are listed and not there.
+/// Warns about older checkpoints that are listed but do not exist.
 fn warn_of_lost(file: &Bytes, folder: &Path, state: &CheckpointState, findings: &mut Findings) {
     let is_lost = |prefix: &&String| {
         let path = location(&*file.tree, folder, prefix);
@@ -117,8 +118,8 @@ fn warn_of_lost(file: &Bytes, folder: &Path, state: &CheckpointState, findings: 
     }
 }
 
-/// Warns of checkpoints in the folder that the file does not list. Programs look for the newest in a
-/// file of one name, so that another one says nothing of its folder.
+/// Warns about checkpoints in the folder that the file does not list. Only a file with the standard
+/// name is checked, because programs look for the newest checkpoint there.
 fn warn_of_unlisted(file: &Bytes, folder: &Path, state: &CheckpointState, findings: &mut Findings) {
     if file.file_name() != FILE_NAME {
         return;
@@ -148,7 +149,8 @@ fn warn_of_unlisted(file: &Bytes, folder: &Path, state: &CheckpointState, findin
     }
 }
 
-/// Returns a prefix by the one name of its folder, so that two ways to write it are equal.
+/// Returns a prefix with the canonical name of its folder, so that different spellings compare
+/// equal.
 fn resolved(file: &Bytes, prefix: &Path) -> PathBuf {
     let folder = prefix.parent().filter(|folder| !folder.as_os_str().is_empty());
     let canonical = match file.tree.is_of_system(prefix) {

@@ -1,5 +1,5 @@
-//! Verdicts on V1 checkpoints: opening every file decides; what else is wrong is a warning, unless
-//! the data is verified.
+//! Verdicts on V1 checkpoints: opening every file decides; other defects are warnings, unless the
+//! data is verified.
 
 use std::{
     io,
@@ -23,10 +23,10 @@ use super::{
     opened::{Bytes, CheckpointFiles, Located},
 };
 
-/// Defects that are listed before they are only counted.
+/// Limit on the defects that are listed; further ones are only counted.
 const LISTED: usize = 100;
 
-/// The one file of the checkpoint, which is open already.
+/// The only file of the checkpoint, which is already open.
 #[derive(Debug)]
 struct OneFile(Arc<dyn ReadAt>);
 
@@ -36,7 +36,7 @@ impl Files for OneFile {
     }
 }
 
-/// Opens a checkpoint for a consumer; without one, whatever its versions are.
+/// Opens a checkpoint for a consumer; without one, the versions are not checked.
 fn open(
     files: &CheckpointFiles,
     consumer: Option<&version::Consumer>,
@@ -101,7 +101,7 @@ pub(super) fn reason(error: &CheckpointV1Error) -> Reason {
 pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     let opened = open(files, Some(&options.consumer().line(ArtifactLine::Checkpoint)));
     let readable = match &opened {
-        // What it records is worth showing although it is refused.
+        // The contents are worth showing although the checkpoint is refused.
         Err(CheckpointV1Error::Version { .. }) => open(files, None).ok(),
         _ => None,
     };

@@ -1,4 +1,4 @@
-//! Who wants to load an artifact: a version for every line, and the operations that it has.
+//! The consumer of an artifact: a version for every line, and its operations.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use serdes_operations::{OperationDefinition, Registry};
 
 use super::bans::deprecated;
 
-/// A line whose numbers decide whether a consumer takes an artifact.
+/// A line whose numbers decide whether a consumer accepts an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArtifactLine {
@@ -37,7 +37,7 @@ impl ArtifactLine {
     pub const ALL: &'static [Self] =
         &[Self::GraphDef, Self::TensorBundle, Self::Checkpoint, Self::DeviceState, Self::Ifrt];
 
-    /// Returns its name in versions.toml.
+    /// Returns the name of the line in versions.toml.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,11 +50,11 @@ impl ArtifactLine {
     }
 }
 
-/// A build that loads artifacts: TensorFlow of some release, or numbers of one's own, line by line.
+/// A build that loads artifacts: a release of TensorFlow, or custom numbers per line.
 ///
-/// A release from 2.12 on knows its operations ([`Consumer::registry`]), and so does a GraphDef
-/// number that is exactly that of one. The operations of any other number are unknown: then graphs
-/// are judged by their versions and structure alone.
+/// The operations of releases from 2.12 are known ([`Consumer::registry`]), and those of a GraphDef
+/// number that is exactly a release's. The operations of any other number are unknown: graphs are
+/// then judged by their versions and structure only.
 ///
 /// ```
 /// use serdes_check::{ArtifactLine, Consumer};
@@ -71,13 +71,13 @@ pub struct Consumer {
     named: Vec<version::Consumer>,
     banned: Vec<DeprecatedOperation>,
     registry: Option<Registry>,
-    /// The operations that it has besides those of a release.
+    /// Operations in addition to those of a release.
     operations: Vec<OperationDefinition>,
-    /// The release of jaxlib that it is, if it is one.
+    /// The release of jaxlib, if the consumer is one.
     pub(super) jaxlib: Option<&'static serdes_jax_artifacts::Release>,
 }
 
-/// A consumer that cannot be.
+/// The error of a consumer that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConsumerError {
@@ -89,28 +89,28 @@ pub enum ConsumerError {
         /// The text, cut to 60 characters.
         found: String,
     },
-    /// There is no such line.
+    /// The line does not exist.
     #[error("there is no line \"{found}\"; the lines are {known}")]
     UnknownLine {
         /// The name, cut to 60 characters.
         found: String,
-        /// The lines there are.
+        /// The existing lines.
         known: String,
     },
-    /// There is no such release.
+    /// The release does not exist.
     #[error(transparent)]
     UnknownRelease(#[from] UnknownRelease),
-    /// There is no such release of jaxlib, or it is too old for verdicts.
+    /// The release of jaxlib does not exist, or is too old for verdicts.
     #[error(
         "no verdicts of jaxlib {found} are known; the releases are {known}; `latest`, `all` and ranges (`0.9..0.10.2`, `0.9..`) name several of them"
     )]
     UnknownJaxlib {
         /// The release, cut to 60 characters.
         found: String,
-        /// The releases there are.
+        /// The known releases.
         known: String,
     },
-    /// A range of releases from a newer one to an older one.
+    /// A range of releases that is empty: it goes from a newer one to an older one.
     #[error("no release is between {oldest} and {newest}; write the older one first")]
     NoRelease {
         /// The first release of the range.
@@ -118,7 +118,7 @@ pub enum ConsumerError {
         /// The last one.
         newest: String,
     },
-    /// The consumer would not take what it makes itself.
+    /// The consumer would not accept its own data.
     #[error(
         "a consumer of version {version} cannot have the min_producer {min_producer}, which is newer than itself"
     )]
@@ -144,8 +144,8 @@ impl ConsumerError {
     }
 }
 
-/// The ends of a range of releases, `None` for one that is open: `2.12..2.16`, `2.17..`, `..2.16`,
-/// `>=2.17`.
+/// Parses the ends of a range of releases, `None` for one that is open: `2.12..2.16`, `2.17..`,
+/// `..2.16`, `>=2.17`.
 pub(super) fn range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     let end = |end: &'_ str| !end.is_empty();
     if let Some(oldest) = text.strip_prefix(">=").map(str::trim).filter(|oldest| end(oldest)) {
@@ -163,8 +163,8 @@ impl Default for Consumer {
 }
 
 impl Consumer {
-    /// Returns TensorFlow of this release (`2.16` or `2.16.2`); an unknown patch takes what its
-    /// MAJOR.MINOR has.
+    /// Creates the consumer for a release of TensorFlow (`2.16` or `2.16.2`); an unknown patch has
+    /// the numbers of its MAJOR.MINOR.
     ///
     /// # Errors
     /// [`UnknownRelease`], which lists the known ones.
@@ -172,7 +172,7 @@ impl Consumer {
         tensorflow::release(release).map(|release| Self::of_release(Some(release)))
     }
 
-    /// Returns the newest release of the table.
+    /// Creates the consumer for the newest release of the table.
     #[must_use]
     pub fn newest() -> Self {
         Self::of_release(tensorflow::newest_release())
@@ -189,9 +189,9 @@ impl Consumer {
         }
     }
 
-    /// Returns TensorFlow of several releases, oldest first: `all` whose operations are known,
-    /// `latest`, the releases of a range (`2.12..2.16`, both ends in it; `2.17..` or `>=2.17` up to
-    /// the newest; `..2.16` from the oldest of `all` on), or one.
+    /// Creates consumers for several releases of TensorFlow, oldest first: `all` with known
+    /// operations, `latest`, the releases of a range (`2.12..2.16`, both ends included; `2.17..` or
+    /// `>=2.17` up to the newest; `..2.16` from the oldest of `all`), or one.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -205,7 +205,7 @@ impl Consumer {
     /// ```
     ///
     /// # Errors
-    /// [`ConsumerError`] for a release that is not known, and for a range without any.
+    /// [`ConsumerError`] for an unknown release, and for an empty range.
     pub fn releases(text: &str) -> Result<Vec<Self>, ConsumerError> {
         if text == "latest" {
             return Ok(vec![Self::newest()]);
@@ -237,15 +237,15 @@ impl Consumer {
         Ok(known.iter().map(|release| Self::of_release(Some(release))).collect())
     }
 
-    /// Returns the same with the operations of this registry, whatever its numbers are.
+    /// Sets the operations to those of this registry, independent of the numbers.
     #[must_use]
     pub fn with_registry(self, registry: Registry) -> Self {
         let registry = Some(registry.with(self.operations.iter().cloned()));
         Self { registry, ..self }
     }
 
-    /// Returns the same with these operations besides those of its release: the libraries of custom
-    /// operations that it loads.
+    /// Adds operations to those of the release: those of the custom libraries that the consumer
+    /// loads.
     ///
     /// ```
     /// use serdes_operations::OperationDefinition;
@@ -270,14 +270,14 @@ impl Consumer {
         self
     }
 
-    /// Returns the operations that it has; `None` if unknown.
+    /// Returns the operations of the consumer; `None` if unknown.
     #[must_use]
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
     }
 
-    /// Returns the release that it stands for in graphs, `MAJOR.MINOR`; `None` for a GraphDef
-    /// number that is no release's.
+    /// Returns the release that the consumer is for graphs, `MAJOR.MINOR`; `None` for a GraphDef
+    /// number that is not a release's.
     #[must_use]
     pub fn release(&self) -> Option<&'static str> {
         let version = self.release_of_graphs()?.version;
@@ -285,8 +285,8 @@ impl Consumer {
         version.get(..minor)
     }
 
-    /// Returns the same consumer as each release whose operations are known, oldest first, with
-    /// what it has besides.
+    /// Returns the consumer as each release with known operations, oldest first, with its
+    /// additional operations.
     pub(super) fn of_every_release(&self) -> Vec<Self> {
         let line = ArtifactLine::GraphDef.name();
         let at = |release| {
@@ -307,11 +307,11 @@ impl Consumer {
         }
     }
 
-    /// Returns the same with another number for one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`;
-    /// see [`with_line`](Self::with_line).
+    /// Sets the numbers of one line, from `LINE=N` or `LINE=N:MIN_PRODUCER`; see
+    /// [`with_line`](Self::with_line).
     ///
     /// # Errors
-    /// [`ConsumerError`], if the text is something else, the line does not exist, or the numbers
+    /// [`ConsumerError`], if the text is malformed, the line does not exist, or the numbers
     /// contradict each other.
     pub fn with(self, text: &str) -> Result<Self, ConsumerError> {
         let syntax = || ConsumerError::Syntax { found: text.chars().take(60).collect() };
@@ -325,8 +325,9 @@ impl Consumer {
         self.with_line(line, plain_number(version).ok_or_else(syntax)?, min_producer)
     }
 
-    /// Returns the same with another version and min_producer for one line. With another GraphDef
-    /// version it has the operations of the release of exactly that number, or none that are known.
+    /// Sets the version and min_producer of one line. After a change of the GraphDef version the
+    /// consumer has the operations of the release with exactly that number; they are unknown if
+    /// there is none.
     ///
     /// # Errors
     /// [`ConsumerError`], if the line does not exist or the numbers contradict each other.
@@ -356,9 +357,8 @@ impl Consumer {
         Ok(self)
     }
 
-    /// Returns the same, refusing an operation in graphs of the producers that a ban names, beside
-    /// the operations that the options of the check refuse. The consumer has the operation
-    /// otherwise.
+    /// Bans an operation from graphs of the producers that the ban names, in addition to the
+    /// operations that the options of the check refuse. Otherwise the consumer has the operation.
     ///
     /// ```
     /// use serdes_check::{self as check, Consumer, Rule};
@@ -379,8 +379,8 @@ impl Consumer {
         self.having([ban.operation.as_str()])
     }
 
-    /// Returns the same with these operations, of which nothing but the name is known where its
-    /// release does not have them: what graphs may not use from some version on, older ones use.
+    /// Adds these operations by name where the release does not have them: operations that are
+    /// banned from some version are used by older graphs.
     pub(super) fn having<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
         let Some(registry) = &self.registry else { return self };
         let unknown = names.into_iter().filter(|name| registry.operation(name).is_none());
@@ -388,12 +388,12 @@ impl Consumer {
         self.with_operations(unknown)
     }
 
-    /// Returns the operations that it bans.
+    /// Returns the banned operations.
     pub(super) fn banned(&self) -> &[DeprecatedOperation] {
         &self.banned
     }
 
-    /// Returns a list of operations with this consumer's bans on it.
+    /// Returns a list of operations with this consumer's bans added.
     pub(super) fn bans_on<'l>(
         &self,
         list: &'l DeprecatedOperations,
@@ -404,7 +404,7 @@ impl Consumer {
         Cow::Owned(list.clone().with(self.banned.iter().cloned()))
     }
 
-    /// Returns the consumer of one line: as it was named, of the release, or for lines that are not
+    /// Returns the consumer of one line: as it was set, of the release, or, for lines that are not
     /// TensorFlow's, this build.
     #[must_use]
     pub fn line(&self, line: ArtifactLine) -> version::Consumer {
@@ -420,7 +420,7 @@ impl Consumer {
             let newest = record.entries.iter().rev().find(|entry| !entry.withdrawn)?;
             Some(version::consumer(record.name, newest.number, record.min_producer))
         });
-        // Every line has an entry; a consumer of one that had none would take nothing.
+        // Every line has an entry; otherwise the consumer would accept nothing.
         newest.unwrap_or_else(|| version::consumer(line, i32::MIN, i32::MIN))
     }
 }
@@ -430,7 +430,7 @@ fn registry_of(release: &Release) -> Option<Registry> {
     Registry::tensorflow(release.version).ok()
 }
 
-/// Returns a number as it is written when it is printed, without a sign.
+/// Parses a number in the form in which it is printed, without a sign.
 fn plain_number(text: &str) -> Option<i32> {
     let number: i32 = text.parse().ok()?;
     (number >= 0 && number.to_string() == text).then_some(number)
@@ -468,7 +468,7 @@ mod tests {
             .with_registry(Registry::tensorflow("2.16").unwrap());
         assert_eq!(release(&given), Some("2.16"));
         assert!(given.registry().unwrap().operation("Ours").is_some());
-        // What was given stays where the number changes.
+        // Settings are kept when the number changes.
         let moved = given.with("graph_def=1482").unwrap();
         assert_eq!(release(&moved), Some("2.13"));
         assert!(moved.registry().unwrap().operation("Ours").is_some());

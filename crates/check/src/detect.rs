@@ -1,12 +1,12 @@
-//! Tells the kind of a file: by its content first, then by its name, else it is a graph, which has
-//! no mark of its own.
+//! Detects the kind of a file: by its content first, then by its name; anything else is a graph,
+//! which has no magic number.
 //!
-//! Reads a few kilobytes at both ends, whatever the size of the file, and of nested data a bounded
-//! number of small pieces. A GraphDef is never taken for anything else: each mark is one that no
-//! parser of protobuf messages takes, or one that a graph cannot have where it would have to stand
-//! (the reasons are beside the marks); only of a bare message of IFRT, which has no mark either, a
-//! file that is not called `.pb` may be one in place of a graph without nodes. Knows no reader; what a kind means for a verdict it must
-//! never know.
+//! Reads a few kilobytes at both ends of a file of any size, and a bounded number of small pieces
+//! of nested data. A GraphDef is never detected as anything else: each mark is one that no protobuf
+//! parser accepts, or one that a graph cannot have at that position (the reasons are given at the
+//! marks). The only exception is a bare message of IFRT, which has no mark either: a file that is
+//! not called `.pb` may be one instead of a graph without nodes. Does not depend on the readers or
+//! on verdicts.
 
 mod archive;
 mod file;
@@ -36,14 +36,14 @@ const ELF: &[u8] = b"\x7fELF";
 /// The last bytes of a table.
 const TABLE: [u8; 8] = table::MAGIC.to_le_bytes();
 
-/// The way in which a kind was detected.
+/// The result of a detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detected {
-    /// By what is in the file.
+    /// Detected by the content of the file.
     ByContent(Kind),
-    /// By the name of the file alone.
+    /// Detected by the name of the file only.
     ByName(Kind),
-    /// By nothing at all: a graph, as everything else is.
+    /// Not detected: treated as a graph.
     Unmarked,
 }
 
@@ -56,7 +56,7 @@ impl Detected {
     }
 }
 
-/// Tells the kind of a file from its content and its name.
+/// Detects the kind of a file from its content and its name.
 pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Detected> {
     let size = source.size()?;
     let mut head = [0; HEAD];
@@ -87,10 +87,10 @@ pub(super) fn detect(source: &dyn ReadAt, name: Option<&Path>) -> io::Result<Det
         return Ok(Detected::ByContent(Kind::Text));
     }
     Ok(match names::of_other(&lower) {
-        // A graph of whatever is called so: what a fingerprint begins with is a number.
+        // A graph with the name of a fingerprint; a fingerprint begins with a number.
         Some(Kind::Fingerprint) if begins_like_graph(head) => Detected::ByContent(Kind::GraphDef),
         Some(kind) => Detected::ByName(kind),
-        // A message of IFRT has no mark, so that a name which says a message of TensorFlow counts more.
+        // A message of IFRT has no mark, so a name of TensorFlow's messages takes precedence.
         None if !names::says_protobuf(&lower) && ifrt::is_bare(&file)? => {
             Detected::ByContent(Kind::IfrtMessage)
         }
@@ -103,18 +103,18 @@ fn begins_like_graph(head: &[u8]) -> bool {
     matches!(head.first(), Some(0x0a | 0x12 | 0x22))
 }
 
-/// Returns the kind that the content of a file shows beyond doubt, for a file with another name or
-/// another expected kind.
+/// Returns the kind that the content of a file shows beyond doubt, used when it contradicts the
+/// name or the expected kind.
 pub(super) fn foreign(source: &dyn ReadAt) -> io::Result<Option<Kind>> {
     Ok(match detect(source, None)? {
-        // Nothing marks a bare message of IFRT: it is not beyond doubt.
+        // A bare message of IFRT has no mark: it is not beyond doubt.
         Detected::ByContent(Kind::IfrtMessage) => None,
         Detected::ByContent(kind) if !kind.is_judged() => Some(kind),
         _ => None,
     })
 }
 
-/// Returns the marks of the kinds that this project reads itself; they may stand at the end.
+/// Returns the kind by the marks of kinds that this project reads; they may be at the end.
 fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     let mut tail = [0; 8];
     let tail = file.read(&mut tail, file.size.saturating_sub(8))?;
@@ -138,7 +138,7 @@ fn by_ends(file: &File<'_>, name: &str) -> io::Result<Option<Kind>> {
     )
 }
 
-/// Returns the marks of the other kinds, which count more than any name.
+/// Returns the kind by the marks of other kinds, which take precedence over any name.
 fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
     let head = file.head;
     let kind = if let Some(kind) = by_first_bytes(head).or_else(|| mlir::kind(file)) {
@@ -163,8 +163,7 @@ fn by_content(file: &File<'_>) -> io::Result<Option<Kind>> {
     Ok(kind)
 }
 
-/// Formats that are told by their first bytes. None of them begins with the tag of one of a graph's
-/// fields.
+/// Detects formats by their first bytes. None of them begins with the tag of a field of a graph.
 fn by_first_bytes(head: &[u8]) -> Option<Kind> {
     const MARKS: &[(&[u8], Kind)] = &[
         (b"\x93NUMPY", Kind::Npy),
@@ -195,8 +194,8 @@ fn by_first_bytes(head: &[u8]) -> Option<Kind> {
     })
 }
 
-/// Returns true if the signature of HDF5 is at the beginning or behind a user block, whose size is
-/// a power of two from 512 on.
+/// Returns true if the signature of HDF5 is at the beginning or after a user block, whose size is a
+/// power of two from 512.
 fn is_hdf5(head: &[u8]) -> bool {
     [0, 512, 1024, 2048]
         .iter()
@@ -215,7 +214,7 @@ fn is_safetensors(head: &[u8]) -> bool {
     text::is_json(header.get(..here).unwrap_or_default(), here as u64 == length)
 }
 
-/// Returns true if a file ends as a table does.
+/// Returns true if a file ends like a table.
 pub(super) fn is_table(source: &dyn ReadAt) -> bool {
     let tail = || -> io::Result<bool> {
         let mut tail = [0; 8];

@@ -1,5 +1,4 @@
-//! Verdicts on device states: opening one reads its ends; with verification every byte of it is
-//! read.
+//! Verdicts on device states: opening one reads its ends; with verification every byte is read.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -12,7 +11,7 @@ use super::{
     rule::messages, state_summary::Summing,
 };
 
-/// Damages that are listed before they are only counted.
+/// Limit on the damages that are listed; further ones are only counted.
 const LISTED: usize = 100;
 
 fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
@@ -21,14 +20,14 @@ fn open(file: &Bytes) -> Result<Reader, Box<Reason>> {
     opened.map_err(|error| Box::new(reason_in(file, error)))
 }
 
-/// Returns the reason of an error; its words name a part of the state, and not the artifact itself,
-/// which each verdict names.
+/// Returns the reason for an error; its message names a part of the state, because each verdict
+/// names the artifact.
 fn reason_in(file: &Bytes, error: Error) -> Reason {
     Reason::from(&error.without_path(Path::new(&file.label)))
 }
 
 /// Converts an error of reading or writing a state into the reason of a verdict, for callers that
-/// need its rule. An error that concerns the caller and not a state is `unsupported`.
+/// need its rule. An error of the caller, not of a state, is `unsupported`.
 ///
 /// ```
 /// use serdes_check::{Reason, Rule};
@@ -66,21 +65,21 @@ impl From<&Error> for Reason {
     }
 }
 
-/// The versions of specs in a state: those of IFRT's numbers that a reader must know to read them
-/// all. The version that was requested when the state was saved does not decide: a build of that
-/// time may have written nothing that needs it.
+/// The versions of the specs in a state: those of IFRT's line that a reader must know to read them
+/// all. The version that was requested when the state was saved does not decide: the writer may not
+/// have used any of its features.
 #[derive(Default)]
 struct Specs {
-    /// By the number of a spec.
+    /// The required version, by the number of a spec.
     recorded: HashMap<u32, i32>,
     highest: i32,
-    /// Number of tensors with specs that are too new, and the first of them.
+    /// Number of tensors whose specs are too new, and the first of them.
     too_new: u64,
     first: Option<String>,
 }
 
 impl Specs {
-    /// Looks into the spec of a tensor, unless another one with the same was there before.
+    /// Adds the spec of a tensor, unless it is equal to an earlier one.
     fn add(&mut self, tensor: &Tensor, limit: i32) -> Result<(), Box<Reason>> {
         let (number, bytes) = tensor.spec_bytes();
         let recorded = match self.recorded.get(&number) {

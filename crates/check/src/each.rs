@@ -1,12 +1,12 @@
-//! Several consumers, and one thing for each of them.
+//! Several consumers, with one value for each of them.
 //!
-//! Knows only that there is at least one. It must never know what is asked about.
+//! Guarantees that there is at least one. Does not depend on the values.
 
 use serdes::version::VersionRule;
 
 use super::{ArtifactLine, Consumer, Findings, Kind, Options};
 
-/// One thing for each consumer, in their order; there is at least one.
+/// One value for each consumer, in their order; there is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Each<T> {
     pub(super) first: T,
@@ -14,38 +14,38 @@ pub(super) struct Each<T> {
 }
 
 impl<T> Each<T> {
-    /// Returns one thing for one consumer.
+    /// Creates the value for one consumer.
     pub(super) const fn one(first: T) -> Self {
         Self { first, others: Vec::new() }
     }
 
-    /// Returns the things, in the order of the consumers.
+    /// Returns the values, in the order of the consumers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Returns the things where they are.
+    /// Returns references to the values.
     pub(super) fn each_ref(&self) -> Each<&T> {
         Each { first: &self.first, others: self.others.iter().collect() }
     }
 
-    /// Applies a function to each by reference.
+    /// Applies a function to a reference to each value.
     pub(super) fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> Each<U> {
         Each { first: make(&self.first), others: self.others.iter().map(make).collect() }
     }
 
-    /// Applies a function to each by value.
+    /// Applies a function to each value.
     pub(super) fn map_into<U>(self, mut make: impl FnMut(T) -> U) -> Each<U> {
         Each { first: make(self.first), others: self.others.into_iter().map(make).collect() }
     }
 
-    /// Returns the things with those of another that was made of the same consumers.
+    /// Pairs the values with those of another list for the same consumers.
     pub(super) fn zip<U>(self, other: Each<U>) -> Each<(T, U)> {
         let others = self.others.into_iter().zip(other.others).collect();
         Each { first: (self.first, other.first), others }
     }
 
-    /// Returns the things, in the order of the consumers.
+    /// Returns the values, in the order of the consumers.
     pub(super) fn into_vec(self) -> Vec<T> {
         let mut all = self.others;
         all.insert(0, self.first);
@@ -54,14 +54,14 @@ impl<T> Each<T> {
 }
 
 impl<'c> Each<&'c Consumer> {
-    /// Returns these consumers, if there are any.
+    /// Creates the list of these consumers, if there are any.
     pub(super) fn of(consumers: &'c [Consumer]) -> Option<Self> {
         let (first, others) = consumers.split_first()?;
         Some(Self { first, others: others.iter().collect() })
     }
 
-    /// Returns the consumers that load artifacts of a kind. If there are none, the first one, as
-    /// the newest release of the other framework stands for it; `None` without consumers.
+    /// Returns the consumers that load artifacts of a kind. If there are none, the first one, which
+    /// then stands for the newest release of the other framework; `None` without consumers.
     pub(super) fn for_kind(kind: Kind, consumers: &'c [Consumer]) -> Option<Self> {
         let is_of_jax = kind.of_jax().is_some();
         let mut loading = consumers.iter().filter(|one| one.jaxlib.is_some() == is_of_jax);
@@ -70,7 +70,7 @@ impl<'c> Each<&'c Consumer> {
     }
 }
 
-/// Lines whose numbers decide about what is no graph.
+/// Lines whose numbers decide about artifacts other than graphs.
 const LINES: [ArtifactLine; 4] = [
     ArtifactLine::TensorBundle,
     ArtifactLine::Checkpoint,
@@ -78,9 +78,9 @@ const LINES: [ArtifactLine; 4] = [
     ArtifactLine::Ifrt,
 ];
 
-/// Returns the findings for each consumer in what is no graph. It is looked at once for all that
-/// have the same numbers: most releases do. A refusal by a number comes before anything is read,
-/// and names the release, so that it is each release's own.
+/// Returns the findings for each consumer in an artifact other than a graph. It is checked once for
+/// all consumers with equal numbers, as most releases have. A refusal by version is made before
+/// anything is read, and names the release, so it is made per release.
 pub(super) fn check_beside_graphs(
     consumers: &Each<&Consumer>,
     options: &Options,

@@ -1,7 +1,7 @@
-//! Graphs without anything in them, which TensorFlow takes: a file of zero bytes, or another
-//! message, of which a parser knows no field.
+//! Empty graphs, which TensorFlow accepts: a file of zero bytes, or another message whose fields
+//! are all unknown to the parser.
 //!
-//! The verdict stays TensorFlow's. Bare messages of IFRT are told before, by their fields.
+//! The verdict is still TensorFlow's. Bare messages of IFRT are detected earlier, by their fields.
 
 use serdes::version::VersionDef;
 use serdes_files::ReadAt;
@@ -9,12 +9,12 @@ use serdes_graphs::graph::{self, Form, Graph, Message, ReadOptions};
 
 use super::{Findings, Reason, Remedy, opened::GraphKind, rule::messages};
 
-/// The longest file in bytes whose nodes are looked at once more; the messages that are meant are
+/// Limit on the length of files whose nodes are read again, in bytes; the messages in question are
 /// shorter.
 const LONGEST: u64 = 1 << 20;
 
-/// Warns of a graph that may be none; a file of zero bytes beside a checkpoint is no meta graph at
-/// all.
+/// Warns about an empty graph that is probably not a graph; a file of zero bytes beside a
+/// checkpoint is not a meta graph at all.
 pub(super) fn check(source: &dyn ReadAt, kind: GraphKind, graph: &Graph) -> Findings {
     let mut findings = Findings::default();
     if graph.versions != VersionDef::default() {
@@ -37,7 +37,7 @@ pub(super) fn check(source: &dyn ReadAt, kind: GraphKind, graph: &Graph) -> Find
     findings
 }
 
-/// Returns true if every node names its operation with readable characters.
+/// Returns true if every node has an operation name of printable characters.
 fn has_operations(source: &dyn ReadAt) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(source, Message::GraphDef, Form::Binary, &options) else {

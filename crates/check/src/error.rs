@@ -1,4 +1,4 @@
-//! Why nothing can be said about a path.
+//! Errors for paths without a verdict.
 
 use std::io;
 
@@ -8,29 +8,29 @@ use serdes_files::object::is_changed;
 
 use super::{Reason, Remedy, Rule, rule::messages};
 
-/// Files of the system are read as they were when they were opened.
+/// Returns false: files of the system are read as they were when they were opened.
 #[cfg(not(feature = "addresses"))]
 fn is_changed(_: &io::Error) -> bool {
     false
 }
 
-/// Why nothing can be said about a path.
+/// The reason why there is no verdict on a path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// There is nothing.
+    /// Nothing exists at the path.
     #[error("{path} does not exist; check the path")]
     NotFound {
         /// The path.
         path: String,
     },
-    /// A directory without a SavedModel: [`all`](super::all) walks over it.
+    /// A directory without a SavedModel; [`all`](super::all) walks over it.
     #[error("{path} is a directory and holds no SavedModel; check what is in it one by one")]
     Directory {
         /// The path.
         path: String,
     },
-    /// The system could not read it.
+    /// The system could not read the path.
     #[error("cannot read {path}: {source}")]
     Io {
         /// The path.
@@ -38,12 +38,12 @@ pub enum CheckError {
         /// The error of the system.
         source: io::Error,
     },
-    /// More bytes came from a stream than are kept.
+    /// A stream is longer than the limit.
     #[error("{path} gave more than {limit} bytes; save it to a file and check that")]
     TooLong {
         /// The source of the bytes.
         path: String,
-        /// The most that are kept.
+        /// The limit in bytes.
         limit: u64,
     },
 }
@@ -86,12 +86,12 @@ impl CheckError {
     }
 }
 
-/// Returns the reason for a file that ended earlier than the system had said.
+/// Returns the reason for a file that turned out shorter than the system had reported.
 pub(super) fn became_shorter() -> Reason {
     Reason::from(messages::became_shorter()).with_remedy(Remedy::CheckOnceWritten)
 }
 
-/// The rule for an error of the system while an artifact is read.
+/// Returns the rule for a system error that occurs while an artifact is read.
 pub(super) fn rule_of_io(error: &io::Error) -> Rule {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Rule::Corrupt,
@@ -100,7 +100,7 @@ pub(super) fn rule_of_io(error: &io::Error) -> Rule {
     }
 }
 
-/// Returns the reason for such an error, with the reader's message.
+/// Returns the reason for a system error, with the reader's message.
 pub(super) fn reason_of_io(error: &io::Error, message: String) -> Reason {
     let reason = Reason::new(rule_of_io(error), message);
     match reason.rule {

@@ -26,7 +26,7 @@ use super::{
     rule::messages,
 };
 
-/// Reasons or warnings of one kind that are listed before they are only counted.
+/// Limit on the reasons or warnings of one kind that are listed; further ones are only counted.
 pub(super) const LISTED: usize = 20;
 
 /// Returns true if every parser refuses the bytes as this message.
@@ -50,7 +50,7 @@ fn read(file: &Bytes, kind: GraphKind, options: &ReadOptions<'_>) -> Result<Grap
     graphs.map_err(|error| Box::new(reason(&error)))
 }
 
-/// Why a graph cannot be read.
+/// Returns the reason why a graph cannot be read.
 pub(super) fn reason(error: &GraphError) -> Reason {
     match error {
         GraphError::Malformed(_) | GraphError::Text(_) => {
@@ -99,8 +99,9 @@ fn read_file(
     }
 }
 
-/// Returns the verdict of each consumer on a graph in one file: of the C import on a GraphDef, in
-/// either form, and of Python's on a MetaGraphDef, which nothing else takes in.
+/// Returns the verdict of each consumer on a graph in one file: that of the C import for a
+/// GraphDef, in either form, and that of Python's import for a MetaGraphDef, which only Python
+/// reads.
 pub(super) fn check(
     file: &Bytes,
     kind: GraphKind,
@@ -132,19 +133,19 @@ pub(super) fn check(
     say_which_load(consumers, check(consumers), check)
 }
 
-/// Whose answer is wanted, and what is known of it.
+/// The consumer to judge for, and the known facts about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) consumer: &'a Consumer,
-    /// The judgement of the graph by the operations of the consumer, if they are known.
+    /// The judgement of the graph for the consumer's operations, if they are known.
     pub(super) judgement: Option<&'a Judgement>,
     pub(super) loader: Loader,
-    /// True if the loader takes the functions of the graph alone, and never checks its versions.
+    /// True if the loader imports only the functions of the graph, and never checks its versions.
     pub(super) is_object_graph: bool,
 }
 
-/// Returns the findings of a loader, in its order: versions, structure, and on its way through the
-/// nodes their operations. `place` is the meta graph in a SavedModel.
+/// Returns the findings of a loader, in its order: versions, structure, and then the operations,
+/// node by node. `place` is the meta graph in a SavedModel.
 pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&str>) -> Findings {
     let graph = &meta_graph.graph;
     let consumer = asked.consumer.line(ArtifactLine::GraphDef);
@@ -184,12 +185,12 @@ pub(super) fn judge(meta_graph: &MetaGraph, asked: &Asked<'_>, place: Option<&st
     findings
 }
 
-/// Returns true if the diagnostic of the structure is one for which no node is visited.
+/// Returns true if the diagnostic of the structure is found before any node is visited.
 fn is_found_at_once(graph: &Graph) -> bool {
     graph.structure.as_ref().is_some_and(|diagnostic| !diagnostic.kind.is_found_on_the_way())
 }
 
-/// The reason that a loader gives, and of deprecated operations all others that it would.
+/// Adds the reason that a loader gives, and, for deprecated operations, all further ones.
 fn refuse(
     findings: &mut Findings,
     graph: &Graph,
@@ -211,8 +212,8 @@ fn refuse(
     }
 }
 
-/// Returns the operations that the graph may not use any more, as far as the importer comes to
-/// them.
+/// Returns the deprecated operations of the graph that are refused, up to the point where the
+/// importer stops.
 fn refused_for_deprecation(graph: &Graph) -> Vec<&DeprecatedUse> {
     let uses = graph.deprecated_before_diagnostic().iter();
     uses.filter(|found| graph.versions.producer >= found.operation.version).collect()
@@ -234,7 +235,7 @@ fn refuse_without_operations(findings: &mut Findings, graph: &Graph) -> bool {
     !findings.reasons().is_empty()
 }
 
-/// Warns of deprecated operations that are no obstacle yet.
+/// Warns about deprecated operations that are not refused yet.
 fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
     let producer = graph.versions.producer;
     let allowed = graph.deprecated_before_diagnostic().iter();
@@ -247,10 +248,10 @@ fn warn_of_deprecated(findings: &mut Findings, graph: &Graph) {
     }
 }
 
-/// Warns of a producer that is so far ahead that TensorFlow promises nothing. Patch releases of one
-/// MAJOR.MINOR are compatible with one another in both directions, whatever their numbers. Where
-/// the operations of the consumer are known they have decided, unless the producer is newer than
-/// every release with known operations, as its meaning is unknown.
+/// Warns about a producer that is too new for TensorFlow's compatibility promise. Patch releases of
+/// one MAJOR.MINOR are compatible in both directions, independent of their numbers. If the
+/// operations of the consumer are known, they have decided already, unless the producer is newer
+/// than every release with known operations, whose meaning is then unknown.
 fn forward_compatibility(
     meta_graph: &MetaGraph,
     consumer: &version::Consumer,
@@ -296,7 +297,8 @@ fn is_of_same_minor(meta_graph: &MetaGraph, consumer: &version::Consumer) -> boo
     consumer.and_then(minor).is_some_and(|consumer| minor(producer) == Some(consumer))
 }
 
-/// MAJOR.MINOR of a release; none of what was built before one (`2.17.0-dev20240101`, `2.17.0rc0`).
+/// Returns the MAJOR.MINOR of a release; `None` for a build before one (`2.17.0-dev20240101`,
+/// `2.17.0rc0`).
 fn minor(release: &str) -> Option<&str> {
     let (minor, patch) = release.rsplit_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -373,7 +375,7 @@ pub(super) fn count(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     *inspection.functions.get_or_insert_default() += meta_graph.graph.functions;
 }
 
-/// Notes the versions of the graph that is loaded, and what they stand for.
+/// Records the versions of the loaded graph, with their date and release.
 pub(super) fn date(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     let versions = &meta_graph.graph.versions;
     inspection.versions = Some(versions.into());
@@ -382,7 +384,7 @@ pub(super) fn date(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     inspection.release = known.release.map(|release| release.version.to_owned());
 }
 
-/// Notes what a meta graph records of itself.
+/// Records what a meta graph says about itself.
 pub(super) fn describe(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     let place = name_of(meta_graph);
     let producer = Some(i64::from(meta_graph.graph.versions.producer));
@@ -395,18 +397,18 @@ pub(super) fn describe(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     }
 }
 
-/// Notes what is only told of the meta graph that is loaded.
+/// Records the details that are given only for the loaded meta graph.
 pub(super) fn describe_loaded(meta_graph: &MetaGraph, inspection: &mut Inspection) {
     inspection.stripped_default_attrs = Some(meta_graph.stripped_default_attrs);
     inspection.stripped_op_list = Some(meta_graph.listed_operations);
 }
 
-/// Returns a meta graph by its tags, as verdicts name it.
+/// Returns the name of a meta graph in verdicts: its tags.
 pub(super) fn name_of(meta_graph: &MetaGraph) -> String {
     format!("meta graph {}", show_tags(&meta_graph.tags))
 }
 
-/// Tags as they are shown: `[serve,gpu]`.
+/// Formats tags: `[serve,gpu]`.
 pub(super) fn show_tags(tags: &[String]) -> String {
     format!("[{}]", tags.join(","))
 }

@@ -1,5 +1,5 @@
-//! Verdicts on serialized IFRT values: every version that is recorded in them must be one that the
-//! consumer knows.
+//! Verdicts on serialized IFRT values: the consumer must know every version that is recorded in
+//! them.
 
 use serdes::{
     codec::{DecodeError, DeserializeOptions, EncodeError, ErrorKind, Serialized},
@@ -12,7 +12,8 @@ use super::{
     opened::Bytes, rule::messages,
 };
 
-/// The largest value in bytes that is read; larger ones are no shardings or programs.
+/// Limit on the length of a value that is read, in bytes; larger ones are not shardings or
+/// programs.
 const LARGEST: u64 = 1 << 30;
 
 pub(super) fn reason(error: &DecodeError) -> Reason {
@@ -48,7 +49,7 @@ pub(super) fn check(file: &Bytes, options: &Options) -> Findings {
     judge(file, options, ifrt::Inspection::of_serialized, read)
 }
 
-/// Returns the verdict on a bare message, as one of the type that the caller names.
+/// Returns the verdict on a bare message, read as the type that the caller names.
 pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Options) -> Findings {
     let look = |bytes: &[u8]| ifrt::Inspection::of_message(&message.message(), bytes);
     let mut value = None;
@@ -63,9 +64,8 @@ pub(super) fn check_message(file: &Bytes, message: MessageType, options: &Option
     findings
 }
 
-/// Returns the reason that a value has a feature which came after the consumer's version. Features
-/// such as element types come without a format of their own, so that no recorded version tells of
-/// them.
+/// Returns the reason for a feature of a value that is newer than the consumer's version. Features
+/// such as element types do not have their own format, so no recorded version shows them.
 fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
     let limit = options.consumer().line(ArtifactLine::Ifrt).version;
     let version = SerDesAnyVersionAccessor::get(limit).ok()?;
@@ -78,7 +78,7 @@ fn unknown_feature(value: &MessageValue, options: &Options) -> Option<Reason> {
     }
 }
 
-/// Returns the verdict on a value by the versions in it, and by reading it.
+/// Returns the verdict on a value by its recorded versions, and by reading it.
 fn judge(
     file: &Bytes,
     options: &Options,
@@ -115,7 +115,8 @@ fn judge(
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput) => {
             findings.refused(reason(&error))
         }
-        // What only the caller could give, such as devices, is no error of the value.
+        // A lack of what only the caller could supply, such as devices, is not an error of the
+        // value.
         _ => findings,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Kind, ModelSummary, StateSummary, Versions, jax_summary::JaxSummary};
 
-/// A version that is recorded inside of an artifact, below its own.
+/// A version that is recorded inside an artifact, below the artifact's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -12,7 +12,7 @@ pub struct NestedVersion {
     /// The place in the artifact at which it is recorded.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]
     pub place: String,
-    /// The type or message that records it.
+    /// The number; `None` if no number is recorded, or one that this build does not know.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub type_name: String,
     /// The number; `None` if it records none, or none that this build knows.
@@ -39,11 +39,11 @@ pub struct TensorSummary {
     pub name: String,
     /// The element type: IFRT's name, or TensorFlow's where IFRT has none.
     pub dtype: String,
-    /// Elements in each dimension; `None` if it is not known.
+    /// Number of elements in each dimension; `None` if unknown.
     pub shape: Option<Vec<i64>>,
-    /// Bytes that its elements take; `None` if it is not known.
+    /// Number of bytes of its elements; `None` if unknown.
     pub bytes: Option<u64>,
-    /// The number of its sharding among those of a device state; `None` for other kinds.
+    /// The index of its sharding among those of a device state; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub sharding: Option<u64>,
     /// The number of its pieces in a device state or a checkpoint of torch.distributed; `None` for
@@ -53,7 +53,7 @@ pub struct TensorSummary {
 }
 
 impl TensorSummary {
-    /// Creates a tensor.
+    /// Creates a summary of a tensor.
     pub fn new(
         name: impl Into<String>,
         dtype: impl Into<String>,
@@ -70,12 +70,13 @@ impl TensorSummary {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CheckpointSummary {
-    /// Its prefix, as it is written.
+    /// Its prefix as in the file.
     pub prefix: String,
-    /// The kind of checkpoint that is there; `None` where there is none, where it was not looked
-    /// for, and for a stream, beside which nothing lies.
+    /// The kind of the checkpoint at the prefix; `None` if there is none, if it was not looked up,
+    /// and for a stream.
     pub kind: Option<Kind>,
-    /// When it was saved, in seconds since 1970 (UTC), in decimal; `None` if that is not written.
+    /// The time at which it was saved, in seconds since 1970 (UTC), in decimal; `None` if not
+    /// recorded.
     pub timestamp: Option<String>,
 }
 
@@ -84,14 +85,14 @@ pub struct CheckpointSummary {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CheckpointList {
-    /// The prefix of the newest checkpoint, as it is written.
+    /// The prefix of the newest checkpoint as in the file.
     pub newest: String,
-    /// The kind of checkpoint that is there; `None` as of a [`CheckpointSummary`].
+    /// The kind of the newest checkpoint; `None` as in a [`CheckpointSummary`].
     pub newest_kind: Option<Kind>,
-    /// All checkpoints that it lists, the oldest first.
+    /// All listed checkpoints, oldest first.
     pub checkpoints: Vec<CheckpointSummary>,
-    /// When the last one was saved that is kept whatever comes after it, in seconds since 1970
-    /// (UTC), in decimal.
+    /// The time at which the last checkpoint was saved that is preserved indefinitely, in seconds
+    /// since 1970 (UTC), in decimal.
     pub last_preserved: Option<String>,
 }
 
@@ -106,32 +107,32 @@ pub struct Inspection {
     pub kind: Kind,
     /// The versions of the artifact itself.
     pub versions: Option<Versions>,
-    /// Versions that are recorded inside of it.
+    /// Versions that are recorded inside the artifact.
     pub nested: Vec<NestedVersion>,
     /// Its tensors, by name.
     pub tensors: Vec<TensorSummary>,
-    /// Number of operations of each type, those of functions included.
+    /// Number of operations of each type, including those in functions.
     pub operations: BTreeMap<String, u64>,
-    /// Shards of a checkpoint.
+    /// Number of data files of a checkpoint.
     pub shards: Option<u64>,
-    /// Functions of a graph.
+    /// Number of functions of a graph.
     pub functions: Option<u64>,
-    /// The day that a GraphDef version stands for, `YYYY-MM-DD`.
+    /// The date of a GraphDef version, `YYYY-MM-DD`.
     pub date: Option<String>,
     /// The TensorFlow release that has exactly this GraphDef version.
     pub release: Option<String>,
-    /// True if the attributes with default values were left out of the meta graph that is loaded;
+    /// True if the loaded meta graph was saved without the attributes that have default values;
     /// `None` for anything but a meta graph or a SavedModel.
     pub stripped_default_attrs: Option<bool>,
-    /// Number of operations that the meta graph that is loaded lists as used; `None` as above.
+    /// Number of operations that the loaded meta graph lists as used; `None` as above.
     pub stripped_op_list: Option<u64>,
     /// The devices and specs of a device state; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub state: Option<StateSummary>,
-    /// Content of TensorFlow's file `checkpoint`; `None` for other kinds.
+    /// The contents of TensorFlow's file `checkpoint`; `None` for other kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub checkpoints: Option<CheckpointList>,
-    /// Content of a file of `jax.export` or a portable artifact of StableHLO; `None` for other
+    /// The contents of a file of `jax.export` or a StableHLO portable artifact; `None` for other
     /// kinds.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub jax: Option<JaxSummary>,

@@ -1,6 +1,6 @@
 //! Verdicts on what jaxlib loads: files of `jax.export` and portable artifacts of StableHLO.
 //!
-//! Knows how the reader's words become reasons. What a release reads it must never know.
+//! Converts the reader's findings to reasons. Does not depend on the rules of a release.
 
 use serdes_jax_artifacts::{self as artifacts, Artifact, Judgement};
 
@@ -9,7 +9,7 @@ use super::{
     opened::Bytes,
 };
 
-/// The largest file in bytes that is read: places in a flatbuffer have 31 bits.
+/// Limit on the length of a file that is read, in bytes: offsets in a flatbuffer have 31 bits.
 const LARGEST: u64 = 2 << 30;
 
 const fn rule(rule: artifacts::Rule) -> Rule {
@@ -24,12 +24,12 @@ const fn rule(rule: artifacts::Rule) -> Rule {
         artifacts::Rule::DerivativeRefused => Rule::DerivativeRefused,
         artifacts::Rule::CustomCall => Rule::CustomCall,
         artifacts::Rule::Expires => Rule::Expires,
-        // ReleaseRefuses, and what may come.
+        // `ReleaseRefuses`, and rules that may be added.
         _ => Rule::ReleaseRefuses,
     }
 }
 
-/// Returns a reason in the reader's words.
+/// Returns a reason with the reader's message.
 pub(super) fn reason(found: artifacts::Reason) -> Reason {
     let place = Some(found.place.as_str()).filter(|place| !place.is_empty());
     Reason::new(rule(found.rule), found.message)
@@ -47,7 +47,7 @@ fn findings(judgement: Judgement) -> Findings {
     findings
 }
 
-/// Returns the verdict of each consumer, whose jaxlib reads the file; the file is read once.
+/// Returns the verdict for each consumer, by its jaxlib; the file is read once.
 pub(super) fn check(
     file: &Bytes,
     form: artifacts::Kind,

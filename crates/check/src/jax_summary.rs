@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serdes_jax_artifacts::{DisabledCheck, Export, Function, Inspection, Value};
 
-/// The contents of a file that a jaxlib loads.
+/// A description of a file that a jaxlib loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -13,23 +13,23 @@ pub struct JaxSummary {
     pub export: Option<ExportSummary>,
     /// The name of the module's producer: `StableHLO_v1.18.0`.
     pub producer: String,
-    /// The version of StableHLO in that name.
+    /// The version of StableHLO in the producer's name.
     pub stablehlo_version: Option<String>,
     /// The version of MLIR's bytecode.
     pub bytecode_version: Option<u64>,
-    /// Bytes of the module.
+    /// Length of the module in bytes.
     pub module_bytes: usize,
-    /// Bytes of its constants.
+    /// Number of bytes of its constants.
     pub constant_bytes: u64,
     /// The dialects of its operations, attributes and types.
     pub dialects: Vec<String>,
-    /// Targets of custom calls, and how many of each there are.
+    /// Targets of custom calls, and the number of each.
     pub custom_calls: BTreeMap<String, u64>,
-    /// The functions of the module that others may call.
+    /// The public functions of the module.
     pub module_functions: Vec<FunctionSummary>,
     /// The error at which reading of the module ended; `None` if it was read to its end.
     pub damage: Option<String>,
-    /// The releases of jaxlib that read the file, the oldest first.
+    /// The releases of jaxlib that read the file, oldest first.
     pub read_by: Vec<String>,
 }
 
@@ -40,11 +40,11 @@ pub struct JaxSummary {
 pub struct ExportSummary {
     /// The name of the function.
     pub function: String,
-    /// The version of the serialization that the file says.
+    /// The serialization version in the file.
     pub serialization_version: u16,
     /// The version of the calling convention.
     pub calling_convention_version: u16,
-    /// The version of jax that wrote the file, if it says so.
+    /// The version of jax that wrote the file, if it is recorded.
     pub jax_version: Option<String>,
     /// The oldest and the newest release of jaxlib that write such a file.
     pub made_by: Option<(String, String)>,
@@ -58,18 +58,18 @@ pub struct ExportSummary {
     pub inputs: Vec<ValueSummary>,
     /// The results.
     pub outputs: Vec<ValueSummary>,
-    /// The numbers of the arguments that the module takes.
+    /// The indices of the arguments that the module takes.
     pub kept_arguments: Vec<u16>,
     /// Effects whose order counts.
     pub ordered_effects: Vec<String>,
     /// Effects whose order does not.
     pub unordered_effects: Vec<String>,
-    /// Safety checks that its maker switched off: `platform`, `shape_assertions`, or a custom
-    /// call's target behind `custom_call:`.
+    /// Safety checks that were disabled when the file was exported: `platform`, `shape_assertions`,
+    /// or a custom call's target after `custom_call:`.
     pub disabled_checks: Vec<String>,
-    /// Types of nodes in its trees that a program must register.
+    /// The node types of its trees that a program must register.
     pub custom_nodes: Vec<String>,
-    /// Orders of derivatives in the file; 8 stands for more.
+    /// Number of orders of derivatives in the file; 8 means 8 or more.
     pub derivatives: usize,
 }
 
@@ -97,9 +97,9 @@ pub struct ValueSummary {
 pub struct FunctionSummary {
     /// Its name.
     pub name: String,
-    /// The types that go in, as StableHLO prints them.
+    /// The types of its inputs, as StableHLO prints them.
     pub inputs: Vec<String>,
-    /// The types that come out.
+    /// The types of its outputs.
     pub outputs: Vec<String>,
 }
 

@@ -1,15 +1,15 @@
 //! Releases of jaxlib as consumers.
 //!
-//! Knows their names, and which of them are judged. What they read it must never know.
+//! Depends on their names and on which of them are judged, but not on what they read.
 
 use serdes_jax_artifacts::{Release, releases};
 
 use super::{Consumer, ConsumerError, Kind, consumer::range};
 
 impl Consumer {
-    /// Returns jaxlib of this release, with the jax of the same version: `0.10.2`, or `0.10` for
-    /// the newest one of that number. It is asked about files of `jax.export` and portable
-    /// artifacts of StableHLO; of anything else it is the newest TensorFlow.
+    /// Creates the consumer for a release of jaxlib, with the jax of the same version: `0.10.2`, or
+    /// `0.10` for the newest patch. It is used for files of `jax.export` and StableHLO portable
+    /// artifacts; for anything else the consumer is the newest TensorFlow.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -26,11 +26,11 @@ impl Consumer {
         find(release).map(Self::of_jaxlib)
     }
 
-    /// Returns jaxlib of several releases, oldest first: `all` whose verdicts are known, `latest`,
-    /// the releases of a range (`0.9.0..0.10.2`, both ends in it; `0.10..` or `>=0.10` up to the
-    /// newest; `..0.10.2` from the oldest of `all` on), or one. A range begins with the first
-    /// release of a number without a patch, and ends with the last one: `0.8..0.9` has 0.8.0 and
-    /// 0.9.2.
+    /// Creates consumers for several releases of jaxlib, oldest first: `all` with known verdicts,
+    /// `latest`, the releases of a range (`0.9.0..0.10.2`, both ends included; `0.10..` or `>=0.10`
+    /// up to the newest; `..0.10.2` from the oldest of `all`), or one. If the ends of a range have
+    /// no patch, it begins with the first patch and ends with the last: `0.8..0.9` includes 0.8.0
+    /// and 0.9.2.
     ///
     /// ```
     /// use serdes_check::Consumer;
@@ -43,7 +43,7 @@ impl Consumer {
     /// ```
     ///
     /// # Errors
-    /// [`ConsumerError`] for a release that is not known, and for a range without any.
+    /// [`ConsumerError`] for an unknown release, and for an empty range.
     pub fn jax_releases(text: &str) -> Result<Vec<Self>, ConsumerError> {
         if text == "all" {
             return Ok(judged().map(Self::of_jaxlib).collect());
@@ -64,18 +64,18 @@ impl Consumer {
         Ok(within)
     }
 
-    /// Returns the version of the jaxlib that it is, if it was made as one.
+    /// Returns the version of jaxlib, if the consumer was created as one.
     #[must_use]
     pub fn jaxlib(&self) -> Option<&'static str> {
         self.jaxlib.map(|release| release.version)
     }
 
-    /// Returns the release that it stands for where artifacts of a kind are loaded.
+    /// Returns the release to which the consumer corresponds for artifacts of a kind.
     pub(super) fn release_for(&self, kind: Kind) -> Option<&'static str> {
         if kind.of_jax().is_some() { Some(self.reader_of_jax().version) } else { self.release() }
     }
 
-    /// The jaxlib that loads what JAX writes: its own, or the newest one.
+    /// Returns the jaxlib that loads artifacts of JAX: the consumer's own, or the newest one.
     pub(super) fn reader_of_jax(&self) -> &'static Release {
         self.jaxlib.unwrap_or_else(|| Release::latest())
     }
@@ -87,22 +87,22 @@ impl Consumer {
     }
 }
 
-/// Returns the releases whose verdicts are known, the oldest first.
+/// Returns the releases with known verdicts, oldest first.
 fn judged() -> impl Iterator<Item = &'static Release> {
     releases().iter().filter(|release| release.is_judged())
 }
 
-/// Returns the release of this number; of `0.10` the newest one.
+/// Returns the release of this version; for `0.10` the newest patch.
 fn find(text: &str) -> Result<&'static Release, ConsumerError> {
     named(text).last().ok_or_else(|| unknown(text))
 }
 
-/// Returns the release that a range from this number on begins with; of `0.10` the oldest one.
+/// Returns the first release of a range that starts at this version; for `0.10` the oldest patch.
 fn first(text: &str) -> Result<&'static Release, ConsumerError> {
     named(text).next().ok_or_else(|| unknown(text))
 }
 
-/// Returns the releases that a number means, oldest first: one, or those of a MAJOR.MINOR.
+/// Returns the releases that a version matches, oldest first: one, or those of a MAJOR.MINOR.
 fn named(text: &str) -> impl Iterator<Item = &'static Release> {
     let own = Release::find(text).filter(|release| release.is_judged());
     let of_minor = judged().filter(move |release| {

@@ -1,6 +1,6 @@
 //! The kinds of artifacts: their names, and which of them are judged.
 //!
-//! How a kind is told from bytes and names is the business of [`detect`](super::detect).
+//! [`detect`](super::detect) detects them from bytes and names.
 
 use std::{fmt, str::FromStr};
 
@@ -24,14 +24,14 @@ pub enum Kind {
     DeviceState,
     /// A shared library, which may be a plug-in.
     Plugin,
-    /// A MetaGraphDef, as it stands beside a checkpoint.
+    /// A MetaGraphDef, as written beside a checkpoint.
     MetaGraph,
     /// A GraphDef in text form.
     GraphDefText,
     /// A message of IFRT's SerDes.
     IfrtSerialized,
-    /// A bare message of IFRT, without its type name. Nothing in it says which message it is: it is
-    /// judged if the caller does ([`Options::with_message`](super::Options::with_message)).
+    /// A bare message of IFRT, without its type name. Its bytes do not identify the message, so it
+    /// is judged only if the caller does ([`Options::with_message`](super::Options::with_message)).
     IfrtMessage,
     /// A GraphDef.
     GraphDef,
@@ -39,25 +39,25 @@ pub enum Kind {
     TorchDistributed,
     /// Tensors in a safetensors file.
     Safetensors,
-    /// An array of NumPy's (`.npy`).
+    /// A NumPy array (`.npy`).
     Npy,
-    /// A zip archive of NumPy's arrays (`.npz`).
+    /// A zip archive of NumPy arrays (`.npz`).
     Npz,
-    /// The index of files that hold tensors together (`model.safetensors.index.json`).
+    /// The index of a set of files that together hold tensors (`model.safetensors.index.json`).
     ShardIndex,
     /// A portable artifact of StableHLO: MLIR bytecode whose producer is `StableHLO_vX.Y.Z`.
     StableHlo,
     /// A serialized `jax.export.Exported`.
     JaxExport,
-    /// A checkpoint of Orbax, which is a directory. Not judged yet.
+    /// A checkpoint of Orbax, a directory. Not judged yet.
     Orbax,
-    /// A model of ONNX. Not judged.
+    /// An ONNX model. Not judged.
     Onnx,
     /// An HDF5 file, as Keras 2 and many others write. Not judged.
     Hdf5,
-    /// A model of Keras 3 (`.keras`). Not judged.
+    /// A Keras 3 model (`.keras`). Not judged.
     Keras,
-    /// A model of TensorFlow Lite. Not judged.
+    /// A TensorFlow Lite model. Not judged.
     Tflite,
     /// A file of PyTorch's `torch.save`, TorchScript or torch.export. Not judged.
     Torch,
@@ -67,17 +67,17 @@ pub enum Kind {
     Flax,
     /// Any other zip archive. Not judged.
     Zip,
-    /// Something that gzip has compressed. Not judged.
+    /// Data compressed with gzip. Not judged.
     Gzip,
-    /// A page of HTML: often a login page that was saved in place of a model. Not judged.
+    /// An HTML page: often a login page that was saved in place of a model. Not judged.
     Html,
-    /// A text in JSON. Not judged.
+    /// A JSON text. Not judged.
     Json,
     /// Any other text. Not judged.
     Text,
     /// The fingerprint of a SavedModel (`fingerprint.pb`). Not judged.
     Fingerprint,
-    /// A well-known format that is none of these, such as an image. Not judged.
+    /// Another well-known format, such as an image. Not judged.
     Other,
 }
 
@@ -87,7 +87,7 @@ fn ids() -> String {
     ids.join(", ")
 }
 
-/// A name that no kind has.
+/// The error for a name that no kind has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no kind \"{found}\"; the kinds are {}, and of a message of IFRT the name of its type, such as ArraySpec",
@@ -144,7 +144,7 @@ impl Kind {
         Self::Other,
     ];
 
-    /// Returns the name that programs compare.
+    /// Returns the id of the kind, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -224,7 +224,8 @@ impl Kind {
         }
     }
 
-    /// Returns the line whose numbers decide whether a consumer takes it, if a single one does.
+    /// Returns the line whose numbers decide whether a consumer accepts the kind, if there is
+    /// exactly one.
     #[must_use]
     pub const fn line(self) -> Option<ArtifactLine> {
         match self {
@@ -239,8 +240,8 @@ impl Kind {
         }
     }
 
-    /// Returns true if artifacts of this kind get a verdict; an intact one of any other kind is
-    /// unreadable, by the rule [`OtherKind`](super::Rule::OtherKind).
+    /// Returns true if artifacts of this kind get a verdict; an intact artifact of any other kind
+    /// is unreadable, by the rule [`OtherKind`](super::Rule::OtherKind).
     #[must_use]
     pub const fn is_judged(self) -> bool {
         match self {
@@ -282,7 +283,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a file that a jaxlib loads; `None` for those that TensorFlow or this
+    /// Returns the kind of a file that a jaxlib loads; `None` for kinds that TensorFlow or this
     /// library loads.
     pub(super) const fn of_jax(self) -> Option<serdes_jax_artifacts::Kind> {
         match self {
@@ -311,8 +312,7 @@ impl FromStr for Kind {
     }
 }
 
-/// Returns the kind that a caller names, and of a bare message of IFRT its type: `graph_def`,
-/// `ArraySpec`.
+/// Parses a kind, or the type of a bare message of IFRT: `graph_def`, `ArraySpec`.
 ///
 /// ```
 /// use serdes_check::{Kind, named_kind};
@@ -324,7 +324,7 @@ impl FromStr for Kind {
 /// ```
 ///
 /// # Errors
-/// [`UnknownKind`] if it is the name of neither.
+/// [`UnknownKind`] if the text is neither.
 pub fn named_kind(text: &str) -> Result<(Kind, Option<MessageType>), UnknownKind> {
     match MessageType::named(text) {
         Some(message) => Ok((Kind::IfrtMessage, Some(message))),
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_kind_whose_numbers_decide_is_one_that_is_judged() {
         for &kind in Kind::ALL {
-            // Of a bare message the caller says which one it is.
+            // For a bare message the caller names the type.
             let is_judged = kind.is_judged() || kind == Kind::IfrtMessage;
             assert!(is_judged || kind.line().is_none(), "{kind}");
         }

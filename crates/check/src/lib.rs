@@ -1,5 +1,5 @@
 //! One entry point for compatibility checks: may an artifact be loaded, and if not, why, and what
-//! helps?
+//! is the remedy?
 //!
 //! ```no_run
 //! use serdes_check::{self as check, Consumer};
@@ -11,22 +11,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`path`] opens one artifact, [`bytes()`] one that is in memory, [`all`] walks over directories.
-//! The answer is a [`Verdict`]: reasons and warnings as data, with the rule ([`Rule`]) that each
-//! follows from.
+//! [`path`] opens one artifact, [`bytes()`] one in memory, and [`all`] walks over directories. The
+//! result is a [`Verdict`]: reasons and warnings as data, each with its rule ([`Rule`]).
 //!
 //! # Kinds
 //!
-//! What an artifact is, is told from its content, then from its name ([`Kind`]). Some kinds are
-//! recognised and not judged: they are unreadable by [`Rule::OtherKind`], never corrupt and never
-//! an acceptable graph. A GraphDef has no mark of its own, so that what nothing else explains is
-//! read as one, and the verdict is that of TensorFlow's import of the same bytes. A bare message of
-//! IFRT has no mark either: it is one if nothing of a graph is in it, and every byte is explained
+//! The kind of an artifact is detected from its content, then from its name ([`Kind`]). Some kinds
+//! are recognised and not judged: they are unreadable by [`Rule::OtherKind`], never corrupt and
+//! never an acceptable graph. A GraphDef has no magic number, so anything not recognised is read as
+//! one, and the verdict is that of TensorFlow's import of the same bytes. A bare message of IFRT
+//! has no magic number either: a file is one if it cannot contain a graph, and every byte decodes
 //! as one of IFRT's messages.
 //!
-//! Knows which kinds of artifacts there are and which reader reads each. It must never run foreign
-//! code, nor read what a reader can step over unless it is asked to verify data. The readers must
-//! never know of it.
+//! The crate maps kinds of artifacts to readers. It never runs foreign code, and reads data that a
+//! reader can skip only if it is asked to verify it. The readers do not depend on it.
 //!
 //! # Features
 //!
@@ -40,7 +38,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

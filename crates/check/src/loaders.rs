@@ -1,6 +1,6 @@
 //! The loaders of a SavedModel and their outcomes.
 //!
-//! Knows the loaders and their names. It must never know what they look at.
+//! Depends on the loaders' names only, and not on their checks.
 
 use super::{Loader, Outcome, Reason, Rule, Warning, rule::messages};
 
@@ -36,7 +36,7 @@ impl Loaders {
         Self { load_v1, load, cpp }
     }
 
-    /// Adds what every loader finds after that.
+    /// Merges what every loader finds in a further step.
     pub(super) fn add(&mut self, outcome: Outcome) {
         for loader in [&mut self.load_v1, &mut self.load, &mut self.cpp] {
             if *loader == Outcome::Acceptable {
@@ -46,8 +46,8 @@ impl Loaders {
     }
 }
 
-/// Returns the warning that a loader judges otherwise than the one that decides, by the reasons
-/// that each has against the model.
+/// Returns the warning that a loader's verdict differs from the decisive one, given the reasons of
+/// each.
 pub(super) fn differs(loader: Loader, decides: &[Reason], other: &[Reason]) -> Option<Warning> {
     let name = title(loader);
     match (decides.first(), other.first()) {
@@ -61,7 +61,7 @@ pub(super) fn differs(loader: Loader, decides: &[Reason], other: &[Reason]) -> O
     }
 }
 
-/// Why a loader takes what is refused for these reasons.
+/// Returns why a loader accepts a model that is refused for these reasons.
 fn why_it_takes(loader: Loader, reasons: &[Reason]) -> &'static str {
     let is_of_files = |reason: &Reason| {
         matches!(reason.rule, Rule::VariableMismatch | Rule::NotFound | Rule::Corrupt)

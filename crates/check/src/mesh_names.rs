@@ -1,4 +1,5 @@
-//! Names of mesh axes, which JAX knows and no sharding of IFRT keeps: in the metadata of a state.
+//! Names of mesh axes. JAX has them and IFRT's shardings do not, so they are kept in the metadata
+//! of a state.
 //!
 //! Source: `python/serdes_ml/_meshes.py`.
 
@@ -6,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The key under which the meshes of a tree stand.
+/// The metadata key of the meshes of a tree.
 const MESHES: &str = "serdes_ml.meshes";
 
 /// An axis of a mesh.
@@ -14,13 +15,13 @@ const MESHES: &str = "serdes_ml.meshes";
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct AxisSummary {
-    /// Its name; `None` if the sharding keeps none.
+    /// Its name; `None` if the sharding has none.
     pub name: Option<String>,
-    /// Devices along it.
+    /// Number of devices along it.
     pub size: i64,
 }
 
-/// Axes of the meshes over which the tensors of a state were sharded, by the tensors' names.
+/// The mesh axes over which the tensors of a state were sharded, by tensor name.
 #[derive(Debug, Default)]
 pub(super) struct MeshNames {
     meshes: Vec<Vec<(String, i64)>>,
@@ -29,15 +30,15 @@ pub(super) struct MeshNames {
 }
 
 impl MeshNames {
-    /// Parses the metadata of a state; metadata that say something else name nothing.
+    /// Parses the metadata of a state; other metadata gives no names.
     pub(super) fn of(metadata: &[(String, String)]) -> Self {
         let text = metadata.iter().find(|(key, _)| key == MESHES).map(|(_, text)| text);
         text.and_then(|text| Self::parse(text)).unwrap_or_default()
     }
 
-    /// Parses an object of `meshes`, each a list of axes with name and size; `shardings`, each a
-    /// list that begins with the number of a mesh; `leaves`, numbers of shardings by the names of
-    /// tensors.
+    /// Parses an object with `meshes`, each a list of axes with name and size; `shardings`, each a
+    /// list that begins with the number of a mesh; `leaves`, the numbers of shardings by tensor
+    /// name.
     fn parse(text: &str) -> Option<Self> {
         let mut recorded: HashMap<String, Value> = serde_json::from_str(text).ok()?;
         let meshes = serde_json::from_value(recorded.remove("meshes")?).ok()?;
@@ -50,7 +51,7 @@ impl MeshNames {
         Some(Self { tensors: tensors.collect(), meshes })
     }
 
-    /// Returns the number of the mesh of a tensor that is over `devices` devices.
+    /// Returns the number of the mesh of a tensor, if the mesh has `devices` devices.
     pub(super) fn mesh(&self, tensor: &str, devices: usize) -> Option<usize> {
         let number = *self.tensors.get(tensor)?;
         let axes = self.meshes.get(number)?;

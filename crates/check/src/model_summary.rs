@@ -10,9 +10,9 @@ use serdes_tensors::ifrt_types;
 
 use super::opened::Located;
 
-/// The name of the file beside a model that has its fingerprint.
+/// The name of the file with the fingerprint of a model.
 const FINGERPRINT: &str = "fingerprint.pb";
-/// The longest fingerprint that is read, in bytes: TensorFlow's have under 200.
+/// Limit on the length of a fingerprint, in bytes: TensorFlow's have under 200.
 const LONGEST: u64 = 64 << 10;
 
 /// The interface of a SavedModel, as `saved_model_cli show --all` prints it.
@@ -22,9 +22,9 @@ const LONGEST: u64 = 64 << 10;
 pub struct ModelSummary {
     /// Its meta graphs, in the order of the file.
     pub meta_graphs: Vec<MetaGraphSummary>,
-    /// The files in its folder of assets that the meta graphs read, each once.
+    /// The asset files that the meta graphs read, each once.
     pub assets: Vec<String>,
-    /// Its fingerprint; `None` if it has none, or one that cannot be read.
+    /// Its fingerprint; `None` if it is missing or cannot be read.
     pub fingerprint: Option<FingerprintSummary>,
 }
 
@@ -35,33 +35,33 @@ pub struct ModelSummary {
 pub struct MetaGraphSummary {
     /// Its tags, in the order of the file.
     pub tags: Vec<String>,
-    /// The release that wrote it, as it calls itself; `None` if it does not say.
+    /// The release that wrote it, as recorded; `None` if not recorded.
     pub tensorflow_version: Option<String>,
     /// Its signatures, by key.
     pub signatures: BTreeMap<String, SignatureSummary>,
-    /// The functions that the outermost object of a model in the TF2 format has, by name.
+    /// The functions of the root object of a model in the TF2 format, by name.
     pub functions: Vec<FunctionInterface>,
 }
 
-/// A function of a model, with the arguments that it takes.
+/// A function of a model, with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FunctionInterface {
     /// Its name.
     pub name: String,
-    /// The ways in which it was traced.
+    /// The signatures for which it was traced.
     pub options: Vec<FunctionOption>,
 }
 
-/// A way to call a function, in the notation of Python.
+/// A way to call a function, in Python notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FunctionOption {
-    /// Arguments by position.
+    /// Positional arguments.
     pub arguments: Vec<String>,
-    /// Arguments by name.
+    /// Keyword arguments.
     pub named_arguments: BTreeMap<String, String>,
 }
 
@@ -74,7 +74,7 @@ pub struct SignatureSummary {
     pub inputs: BTreeMap<String, SignatureTensor>,
     /// The tensors that are fetched, by name.
     pub outputs: BTreeMap<String, SignatureTensor>,
-    /// The name of the method that serves it; empty if none is written.
+    /// The name of its serving method; empty if not recorded.
     pub method_name: String,
 }
 
@@ -85,22 +85,22 @@ pub struct SignatureSummary {
 pub struct SignatureTensor {
     /// The element type: IFRT's name, or TensorFlow's where IFRT has none.
     pub dtype: String,
-    /// Dimensions, -1 for one that is not known; `None` if their number is not known.
+    /// Its dimensions, -1 for an unknown one; `None` if the rank is unknown.
     pub shape: Option<Vec<i64>>,
     /// The element type's name in TensorFlow's messages: `DT_FLOAT`.
     pub tensorflow_dtype: String,
-    /// The tensor in the graph; empty where several tensors make up this one.
+    /// The name of the tensor in the graph; empty for a composite tensor.
     pub name: String,
 }
 
-/// The fingerprint of a SavedModel. Numbers are text, as JSON's do not hold 64 bits.
+/// The fingerprint of a SavedModel. Numbers are strings, as JSON numbers do not hold 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct FingerprintSummary {
     /// The hash of the file `saved_model.pb`.
     pub saved_model_checksum: String,
-    /// The hash of the graph, without what differs from one save to the next.
+    /// The hash of the graph, without the parts that differ between saves.
     pub graph_def_program_hash: String,
     /// The hash of the signatures.
     pub signature_def_hash: String,
@@ -114,7 +114,7 @@ pub struct FingerprintSummary {
     pub version: String,
 }
 
-/// `tensorflow.FingerprintDef`.
+/// The message `tensorflow.FingerprintDef`.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Fingerprint {
     #[prost(uint64, tag = "1")]
@@ -133,7 +133,7 @@ struct Fingerprint {
     uuid: String,
 }
 
-/// The part of `tensorflow.VersionDef` that a fingerprint has.
+/// The part of `tensorflow.VersionDef` that a fingerprint uses.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Version {
     #[prost(int32, tag = "1")]
@@ -141,7 +141,7 @@ struct Version {
 }
 
 impl ModelSummary {
-    /// Summarizes what was read of the model's message.
+    /// Summarizes a model from its message.
     pub(super) fn of(
         found: Interfaces,
         callables: Vec<Vec<Callable>>,
@@ -209,7 +209,7 @@ impl SignatureTensor {
     }
 }
 
-/// Returns the fingerprint in a directory, if there is one that can be read.
+/// Returns the fingerprint in a directory, if it can be read.
 fn fingerprint_of(directory: &Located) -> Option<FingerprintSummary> {
     let path = directory.path.join(FINGERPRINT);
     if !directory.tree.has_file(&path) {

@@ -1,6 +1,7 @@
-//! Opened artifacts: their kind, and the place of their bytes.
+//! Opened artifacts: their kind, and the location of their bytes.
 //!
-//! Knows no reader. The code that opens artifacts and the code that judges them both use it.
+//! Used by the code that opens artifacts and by the code that judges them. Does not depend on any
+//! reader.
 
 use serdes_files::{ReadAt, Tree, read_at::read_arriving};
 use serdes_tensors as tensor_io;
@@ -18,13 +19,13 @@ pub(super) struct Bytes {
     pub(super) source: Arc<dyn ReadAt>,
     /// The path as it was given; `-` for memory and streams.
     pub(super) label: String,
-    /// The path, where the bytes are those of a file.
+    /// The path, if the bytes are those of a file.
     pub(super) path: Option<PathBuf>,
-    /// The folder of the file and the files that belong to it.
+    /// The tree with the folder of the file and the files that belong to it.
     pub(super) tree: Arc<dyn Tree>,
 }
 
-/// Files by a path that they share, or that leads to where they are.
+/// Files identified by a shared path in a tree.
 #[derive(Clone)]
 pub(super) struct Located {
     pub(super) tree: Arc<dyn Tree>,
@@ -38,10 +39,10 @@ impl Bytes {
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Returns all bytes, which are at most `longest`.
+    /// Returns all bytes, which must be at most `longest`.
     ///
     /// # Errors
-    /// The reason for a verdict if there are more, or they cannot be read.
+    /// The reason for a verdict if there are more bytes, or they cannot be read.
     pub(super) fn whole(&self, longest: u64) -> Result<Vec<u8>, Box<Reason>> {
         let failed = |error: io::Error| {
             let message = messages::cannot_read_file(error);
@@ -56,7 +57,7 @@ impl Bytes {
     }
 }
 
-/// The messages of graphs that are one file, other than a SavedModel.
+/// The messages with graphs that are a single file, other than a SavedModel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GraphKind {
     GraphDef,
@@ -67,29 +68,29 @@ pub(super) enum GraphKind {
 /// A SavedModel.
 #[derive(Clone)]
 pub(super) enum ModelFiles {
-    /// The directory that holds it.
+    /// The directory of the model.
     Directory(Located),
-    /// Its message alone: `saved_model.pb`.
+    /// Only its message: `saved_model.pb`.
     Message(Bytes),
 }
 
 /// The files of a checkpoint.
 #[derive(Clone)]
 pub(super) enum CheckpointFiles {
-    /// All that share a prefix, or match a pattern.
+    /// All files with a prefix, or that match a pattern.
     Named(Located),
-    /// One of them: the index of a V2 checkpoint, or a shard of a V1 checkpoint.
+    /// A single file: the index of a V2 checkpoint, or a shard of a V1 checkpoint.
     One(Bytes),
 }
 
-/// An artifact of a kind, and what the reader of that kind needs of it.
+/// An artifact of a kind, with the input of the reader for that kind.
 #[derive(Clone)]
 pub(super) enum Opened {
     Graph(Bytes, GraphKind),
     SavedModel(ModelFiles),
     Bundle(CheckpointFiles),
     CheckpointV1(CheckpointFiles),
-    /// The list of a folder's checkpoints, and whether the newest of them is looked into.
+    /// The list of a folder's checkpoints, and true if the newest checkpoint is checked as well.
     CheckpointState(Bytes, bool),
     DeviceState(Bytes),
     Ifrt(Bytes),
@@ -97,13 +98,13 @@ pub(super) enum Opened {
     Tensors(Bytes, TensorForm),
     /// A file that a jaxlib loads.
     Jax(Bytes, serdes_jax_artifacts::Kind),
-    /// An index of files that hold tensors together.
+    /// An index of a set of files that together hold tensors.
     Shards(Bytes),
-    /// A folder of files that hold tensors together.
+    /// A folder of files that together hold tensors.
     TensorFolder(Located),
-    /// A file of a kind that is recognised and not judged.
+    /// A file of a recognised kind that is not judged.
     Recognised(Kind, Bytes),
-    /// A directory of such a kind.
+    /// A directory of a recognised kind that is not judged.
     RecognisedDirectory(Kind, Located),
 }
 
@@ -126,7 +127,7 @@ impl From<TensorForm> for tensor_io::Form {
 }
 
 impl Opened {
-    /// Returns an artifact of this kind in these bytes.
+    /// Creates an artifact of this kind from bytes.
     pub(super) fn of_bytes(kind: Kind, bytes: Bytes) -> Self {
         match kind {
             Kind::GraphDef => Self::Graph(bytes, GraphKind::GraphDef),
@@ -145,7 +146,7 @@ impl Opened {
             Kind::ShardIndex => Self::Shards(bytes),
             Kind::StableHlo => Self::Jax(bytes, serdes_jax_artifacts::Kind::StableHlo),
             Kind::JaxExport => Self::Jax(bytes, serdes_jax_artifacts::Kind::JaxExport),
-            // A folder, which is not one file.
+            // A folder, not a single file.
             Kind::TorchDistributed
             | Kind::IfrtMessage
             | Kind::Orbax
@@ -166,8 +167,8 @@ impl Opened {
         }
     }
 
-    /// Returns an artifact of this kind in the files that share a prefix or match a pattern; `None`
-    /// for a kind that is not kept so.
+    /// Creates an artifact of this kind from the files with a prefix or that match a pattern;
+    /// `None` for a kind that is not stored in this way.
     pub(super) fn of_files(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
         let files =
             CheckpointFiles::Named(Located { tree: Arc::clone(tree), path: path.to_owned() });
@@ -178,7 +179,8 @@ impl Opened {
         }
     }
 
-    /// Returns an artifact of this kind in a directory; `None` for a kind that is not kept so.
+    /// Creates an artifact of this kind from a directory; `None` for a kind that is not stored in
+    /// this way.
     pub(super) fn of_directory(kind: Kind, tree: &Arc<dyn Tree>, path: &Path) -> Option<Self> {
         let located = || Located { tree: Arc::clone(tree), path: path.to_owned() };
         match kind {
@@ -214,7 +216,7 @@ impl Opened {
     }
 }
 
-/// Returns a path with something added to the end of its name.
+/// Returns a path with a suffix appended to its name.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

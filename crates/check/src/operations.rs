@@ -1,7 +1,7 @@
 //! Converts the diagnostics of a graph, for the operations of a release, to reasons and warnings.
 //!
-//! Knows which rule each diagnostic of an import breaks, and the words for it. It must never know
-//! how a diagnostic was found.
+//! Maps each diagnostic of an import to its rule and message. Does not depend on how diagnostics
+//! are found.
 //!
 //! | diagnostic | rule |
 //! |---|---|
@@ -26,7 +26,7 @@ use serdes_operations::{Operation, Registry};
 
 use super::{Reason, Remedy, Rule, Warning, rule::messages};
 
-/// Returns the place of a node, as verdicts show it.
+/// Returns the place of a node in verdicts.
 pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
     match function {
         Some(function) if node.is_empty() => format!("function {function}"),
@@ -35,18 +35,18 @@ pub(super) fn place_of(node: &str, function: Option<&str>) -> String {
     }
 }
 
-/// Returns a release by its name.
+/// Returns the name of a registry's release.
 pub(super) fn name_of(registry: &Registry) -> String {
     format!("TensorFlow {}", registry.release())
 }
 
-/// Returns the reason that a diagnostic is for every consumer.
+/// Returns the reason for a diagnostic that concerns every consumer.
 pub(super) fn of_structure(diagnostic: &StructureDiagnostic) -> Reason {
     let reason = Reason::from(messages::nodes_do_not_fit(diagnostic));
     reason.with_remedy(Remedy::ExportAgain).at(diagnostic.node.clone())
 }
 
-/// Returns the reason that a diagnostic is, for a consumer with these operations.
+/// Returns the reason for a diagnostic that concerns a consumer with these operations.
 pub(super) fn reason(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
     let ImportDiagnostic { kind, node, function, operation, found, expected } = diagnostic;
     let place = place_of(node, function.as_deref());
@@ -140,12 +140,12 @@ fn knows(registry: &Registry, operation: &str, attribute: &str) -> bool {
     registry.operation(operation).is_some_and(|known| known.attribute(attribute).is_some())
 }
 
-/// `text`, or what stands for it where nothing is said.
+/// Returns `text`, or a replacement if it is empty.
 fn or(text: &str, instead: impl FnOnce() -> String) -> String {
     if text.is_empty() { instead() } else { text.to_owned() }
 }
 
-/// Returns the value alone of `T = DT_INT4`.
+/// Returns the value in `T = DT_INT4`.
 fn without_name<'f>(found: &'f str, attribute: &str) -> &'f str {
     let rest = found.strip_prefix(attribute).and_then(|rest| rest.strip_prefix(" = "));
     rest.unwrap_or(found)
@@ -157,8 +157,7 @@ fn attributes_of(operation: Option<Operation<'_>>) -> String {
     names.unwrap_or_default().join(", ")
 }
 
-/// Returns the reason for an operation as a whole: it is missing, or lacks something that the
-/// loader needs.
+/// Returns the reason for an operation that is missing, or lacks something that the loader needs.
 fn of_operation(diagnostic: &ImportDiagnostic, registry: &Registry) -> Reason {
     let (operation, release) = (&diagnostic.operation, name_of(registry));
     let (message, expected) = match diagnostic.kind {
@@ -214,15 +213,15 @@ fn history(operation: &str) -> String {
     }
 }
 
-/// From which release on an operation is there, if it is younger than the oldest.
+/// Describes the first release with an operation, if it is newer than the oldest.
 fn since(operation: &str) -> String {
     let first = first_release(operation);
     let is_younger = first.as_deref() != Registry::releases().next();
     first.filter(|_| is_younger).map(|first| format!(", since {first}")).unwrap_or_default()
 }
 
-/// Returns the reason that a function uses a deprecated operation, for a loader that builds it as
-/// if the consumer had made it.
+/// Returns the reason for a deprecated operation in a function, for a loader that builds functions
+/// as if the consumer had produced them.
 pub(super) fn built_by_consumer(
     operation: &DeprecatedOperation,
     node: &str,
@@ -249,7 +248,7 @@ pub(super) fn ignored(attribute: &IgnoredAttribute, registry: &Registry) -> Warn
     Warning::from(message).at(place_of(node, function.as_deref()))
 }
 
-/// Shows a number of nodes.
+/// Formats a number of nodes.
 pub(super) fn show_count(count: u64) -> String {
     if count == 1 { "one node".to_owned() } else { format!("{count} nodes") }
 }

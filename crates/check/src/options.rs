@@ -1,4 +1,4 @@
-//! The extent of a check, and its consumer.
+//! The options of a check, including its consumer.
 
 use std::borrow::Cow;
 
@@ -54,20 +54,20 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the defaults, for another consumer than the newest release.
+    /// Creates the default options for a consumer other than the newest release.
     #[must_use]
     pub fn for_consumer(consumer: Consumer) -> Self {
         Self { consumer, ..Self::default() }
     }
 
-    /// Returns the same for another consumer.
+    /// Sets the consumer.
     #[must_use]
     pub fn with_consumer(self, consumer: Consumer) -> Self {
         Self { consumer, ..self }
     }
 
-    /// Returns the same with another loader that decides about a SavedModel than
-    /// [`LoadV1`](Loader::LoadV1), which takes it into a graph. What the others say is in
+    /// Sets the loader that decides about a SavedModel. The default is [`LoadV1`](Loader::LoadV1),
+    /// which imports it into a graph. The outcomes of the others are in
     /// [`Verdict::loaders`](super::Verdict::loaders).
     ///
     /// ```
@@ -81,62 +81,61 @@ impl Options {
         Self { loader, ..self }
     }
 
-    /// Returns the same for the meta graph of a SavedModel with these tags, in any order; without
-    /// this `serve`, or the only one.
+    /// Selects the meta graph of a SavedModel with these tags, in any order. The default is
+    /// `serve`, or the only one.
     #[must_use]
     pub fn with_tags(self, tags: impl IntoIterator<Item = String>) -> Self {
         Self { tags: Some(tags.into_iter().collect()), ..self }
     }
 
-    /// Returns the same, reading and checking every byte of every tensor if `verify_data`.
+    /// Sets whether every byte of every tensor is read and checked.
     #[must_use]
     pub fn with_verify_data(self, verify_data: bool) -> Self {
         Self { verify_data, ..self }
     }
 
-    /// Returns the same, where warnings count as reasons if `strict`.
+    /// Sets whether warnings count as reasons.
     #[must_use]
     pub fn with_strict(self, strict: bool) -> Self {
         Self { strict, ..self }
     }
 
-    /// Returns the same with another list of operations that graphs may not use than TensorFlow's.
+    /// Sets the list of operations that graphs may not use. The default is TensorFlow's.
     #[must_use]
     pub fn with_deprecated(self, deprecated: DeprecatedOperations) -> Self {
         Self { deprecated, has_own_deprecated: true, ..self }
     }
 
-    /// Returns the same with a number of threads that verify data; 0 for as many as the machine
-    /// has.
+    /// Sets the number of threads that verify data; 0 for as many as the machine has.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Returns the same with a monitor, which hears how far verifying data has come and may stop
-    /// it: the check then ends with [`Cancelled`](super::Cancelled).
+    /// Sets a monitor, which receives the progress of verifying data and may stop it: the check
+    /// then ends with [`Cancelled`](super::Cancelled).
     #[must_use]
     pub fn with_monitor(self, monitor: ProgressMonitor) -> Self {
         Self { monitor, ..self }
     }
 
-    /// Returns the same for a program that registers these types of nodes of pytrees before it
-    /// loads a file of `jax.export`, by the names under which they are serialized.
+    /// Adds pytree node types that the program registers before it loads a file of `jax.export`, by
+    /// their serialized names.
     #[must_use]
     pub fn with_custom_nodes(self, names: impl IntoIterator<Item = String>) -> Self {
         Self { jax: self.jax.with_custom_nodes(names), ..self }
     }
 
-    /// Returns the same for a program that calls functions of `jax.export` on this platform: `cpu`,
-    /// `cuda`, `rocm` or `tpu`. A function for other platforms is warned about.
+    /// Sets the platform on which the program calls functions of `jax.export`: `cpu`, `cuda`,
+    /// `rocm` or `tpu`. A function for other platforms gets a warning.
     #[must_use]
     pub fn with_platform(self, platform: impl Into<String>) -> Self {
         Self { jax: self.jax.with_platform(platform), ..self }
     }
 
-    /// Returns the same, where bare messages of IFRT
-    /// ([`Kind::IfrtMessage`](super::Kind::IfrtMessage)) are judged as messages of this type, which
-    /// nothing in their bytes says.
+    /// Sets the type as which bare messages of IFRT
+    /// ([`Kind::IfrtMessage`](super::Kind::IfrtMessage)) are judged, since their bytes do not
+    /// identify it.
     ///
     /// ```
     /// use serdes_check::{self as check, Kind, Options};
@@ -156,7 +155,7 @@ impl Options {
         self.message
     }
 
-    /// The settings and types of the program that loads files of JAX.
+    /// Returns the settings and types of the program that loads files of JAX.
     pub(super) fn jax(&self) -> &serdes_jax_artifacts::Options {
         &self.jax
     }
@@ -185,8 +184,8 @@ impl Options {
         &self.monitor
     }
 
-    /// Returns a consumer with the operations that graphs may not use: what is refused of newer
-    /// producers is there for older ones.
+    /// Returns a consumer with the operations that graphs may not use added: an operation refused
+    /// for newer producers exists for older ones.
     pub(super) fn completed(&self, consumer: &Consumer) -> Consumer {
         let consumer = consumer.clone();
         if !self.has_own_deprecated {
@@ -195,13 +194,12 @@ impl Options {
         consumer.having(self.deprecated.entries().iter().map(|entry| entry.name.as_str()))
     }
 
-    /// Returns the operations that graphs of this consumer may not use, those that it bans among
-    /// them.
+    /// Returns the operations that graphs may not use, including those that the consumer bans.
     pub(super) fn banned(&self, consumer: &Consumer) -> Cow<'_, DeprecatedOperations> {
         consumer.bans_on(&self.deprecated)
     }
 
-    /// Verifies a checkpoint as these options say, and lets the monitor hear of it.
+    /// Verifies a checkpoint with these options, reporting progress to the monitor.
     pub(super) fn verify<T>(&self, run: impl FnOnce(&VerifyOptions<'_>) -> T) -> T {
         run(&VerifyOptions::default()
             .with_data(self.verify_data)

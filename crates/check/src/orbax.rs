@@ -1,20 +1,20 @@
-//! Checkpoints of Orbax, which are directories: told, and told from those that were never finished.
+//! Checkpoints of Orbax, which are directories: detection, and unfinished ones.
 
 use std::path::Path;
 
 use serdes_files::{Tree, read_at::read_up_to};
 
-/// The part of a directory's name until the checkpoint in it is finished.
+/// The part of a directory's name while its checkpoint is unfinished.
 const UNFINISHED: &str = ".orbax-checkpoint-tmp";
 
-/// The file with a checkpoint's description of itself.
+/// The file with the metadata of a checkpoint.
 const OF_ITSELF: &str = "_CHECKPOINT_METADATA";
 
-/// Bytes of that which are read.
+/// Limit on the bytes of that file that are read.
 const LONGEST: usize = 1 << 16;
 
-/// Returns true if a directory is a checkpoint of Orbax, finished or not: it has a description of
-/// itself, or its tree beside the database of its arrays, or the name of one that is being written.
+/// Returns true if a directory is a checkpoint of Orbax, finished or not: it has a metadata file,
+/// or a tree beside a database of arrays, or the name of a checkpoint being written.
 pub(super) fn is_orbax(tree: &dyn Tree, directory: &Path) -> bool {
     let has = |name: &str| tree.look(&directory.join(name)).is_ok();
     has(OF_ITSELF)
@@ -36,7 +36,8 @@ fn has_aggregate(tree: &dyn Tree, directory: &Path) -> bool {
     matches!(first, [0x80..=0x8f | 0xde | 0xdf])
 }
 
-/// Why a checkpoint was not finished, as far as that can be told; `None` for one that was.
+/// Returns the reason why a checkpoint is unfinished, as far as it is known; `None` for a finished
+/// one.
 pub(super) fn unfinished(tree: &dyn Tree, directory: &Path) -> Option<&'static str> {
     let has = |name: &str| tree.look(&directory.join(name)).is_ok();
     if is_named_unfinished(directory) {
@@ -56,7 +57,7 @@ fn is_named_unfinished(directory: &Path) -> bool {
     directory.file_name().is_some_and(|name| name.to_string_lossy().contains(UNFINISHED))
 }
 
-/// Returns true if a checkpoint records that it was begun, and not that it was finished.
+/// Returns true if a checkpoint records its start but not its end.
 fn is_not_committed(tree: &dyn Tree, directory: &Path) -> bool {
     let Ok(file) = tree.open(&directory.join(OF_ITSELF)) else { return false };
     let mut bytes = vec![0; LONGEST];

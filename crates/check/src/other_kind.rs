@@ -1,5 +1,5 @@
-//! Verdicts on files of kinds that are recognised and not judged, and on files with other contents
-//! than their names say.
+//! Verdicts on files of recognised kinds that are not judged, and on files whose contents
+//! contradict their names.
 
 use serdes_files::{ReadAt, read_at::read_up_to};
 
@@ -17,7 +17,7 @@ pub(super) fn check(kind: Kind, file: &Bytes) -> Findings {
     Findings::default().refused(reason)
 }
 
-/// Returns the same on a directory.
+/// Returns the verdict on a directory of a kind that is not judged: unreadable.
 pub(super) fn check_directory(kind: Kind, directory: &Located) -> Findings {
     let reason = match orbax::unfinished(&*directory.tree, &directory.path) {
         Some(why) if kind == Kind::Orbax => {
@@ -29,8 +29,8 @@ pub(super) fn check_directory(kind: Kind, directory: &Located) -> Findings {
     Findings::default().refused(reason.with_numbers(kind, EXPECTED))
 }
 
-/// Describes a file of a kind that is not judged: its size, and its writer if that is recorded at
-/// its beginning.
+/// Describes a file of a kind that is not judged: its size, and its writer if the beginning records
+/// it.
 pub(super) fn inspect(kind: Kind, file: &Bytes, mut inspection: Inspection) -> Inspection {
     if let Ok(size) = file.source.size() {
         inspection.details.insert("bytes".to_owned(), size.to_string());
@@ -43,8 +43,8 @@ pub(super) fn inspect(kind: Kind, file: &Bytes, mut inspection: Inspection) -> I
     inspection
 }
 
-/// Returns the reason for a file that was to be a SavedModel, and is something else; `None` if
-/// nothing shows that.
+/// Returns the reason for a file that should be a SavedModel but is something else; `None` if that
+/// is not certain.
 pub(super) fn instead_of(kind: Kind, source: &dyn ReadAt) -> Option<Reason> {
     let found = detect::foreign(source).ok().flatten()?;
     Some(reason(found, Some(kind), source))
@@ -94,7 +94,7 @@ fn is_graph_in_text(start: &[u8]) -> bool {
     })
 }
 
-/// Returns the name that MLIR bytecode records of who wrote it.
+/// Returns the name of the producer in MLIR bytecode.
 fn producer(source: &dyn ReadAt) -> Option<String> {
     let mut start = [0; 128];
     let start = read_up_to(source, &mut start, 0).ok()?;

@@ -1,21 +1,21 @@
-//! The verdict in one word.
+//! The outcome of a verdict.
 
 use std::fmt;
 
-/// The verdict in one word. The worst of several is the greatest.
+/// The outcome of a verdict. Ordered: the worst is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Outcome {
-    /// It may be loaded.
+    /// The artifact may be loaded.
     Acceptable,
-    /// It may not, and it is known why.
+    /// The artifact may not be loaded, for a known reason.
     Unacceptable,
-    /// It cannot be read, so that the answer is unknown.
+    /// The artifact cannot be read, so the answer is unknown.
     Unreadable,
 }
 
 impl Outcome {
-    /// Returns the word that programs compare.
+    /// Returns the id of the outcome, for programs.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
-//! Verdicts on plug-ins, read as ELF files: nothing of them is loaded or run.
+//! Verdicts on plug-ins, read as ELF files: they are not loaded or run.
 
 use serdes_stream_executor::elf;
 
 use super::{Findings, Inspection, Reason, Remedy, Rule, Warning, opened::Bytes, rule::messages};
 
-/// Symbols that are listed before the others are left out.
+/// Limit on the symbols that are listed.
 const LISTED: usize = 100;
 
 fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
@@ -15,12 +15,12 @@ fn read(file: &Bytes) -> Result<elf::Inspection, Box<Reason>> {
     elf::inspect(path).map_err(|error| Reason::new(Rule::Corrupt, error.to_string()).into())
 }
 
-/// Returns true if a file is a plug-in at all.
+/// Returns true if a file is a plug-in.
 pub(super) fn is_plugin(file: &Bytes) -> bool {
     read(file).is_ok_and(|library| library.api().is_some())
 }
 
-/// Why a library is no plug-in for this machine.
+/// Returns the reason why a library is not a plug-in for this machine.
 fn refusal(library: &elf::Inspection) -> Option<Reason> {
     if !library.is_for_this_machine() {
         let (found, expected) = (&library.architecture, std::env::consts::ARCH);

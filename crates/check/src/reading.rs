@@ -1,7 +1,7 @@
-//! Reads a file of graphs for several consumers: once where it is whole, and where it is not, once
-//! for all that read it alike.
+//! Reads a file of graphs for several consumers: once if it is well-formed, otherwise once for each
+//! group that reads it in the same way.
 //!
-//! Knows what makes two consumers read alike. It must never know what they make of the graphs.
+//! Decides which consumers can share a reading. Does not depend on the verdicts on the graphs.
 
 use std::rc::Rc;
 
@@ -28,19 +28,18 @@ impl Reading {
     }
 }
 
-/// A file as some consumers read it.
+/// A file as read by a group of consumers.
 struct Shared<'c> {
     form: Form,
     banned: &'c [DeprecatedOperation],
-    /// The dialects that are known to read it so.
+    /// The dialects for which this reading is valid.
     dialects: Vec<ReleaseDialect>,
     registries: Vec<Registry>,
     graphs: Result<Rc<Graphs>, Box<Reason>>,
 }
 
 impl<'c> Shared<'c> {
-    /// Reads the file for consumers of the same bans; `reader` is the one among them whose dialect
-    /// decides.
+    /// Reads the file for consumers with the same bans; the dialect of `reader` decides.
     fn read(
         form: Form,
         group: &[&'c Consumer],
@@ -61,7 +60,7 @@ impl<'c> Shared<'c> {
             .with_registries(&registries);
         let graphs = read(&read_options).and_then(whole).map(Rc::new);
         let dialects = match &graphs {
-            // Another dialect may take what this one does not.
+            // Another dialect may accept the file.
             Err(reason) if reason.rule == Rule::Corrupt => vec![dialect_of(form, reader)],
             _ => group.iter().map(|consumer| dialect_of(form, consumer)).collect(),
         };
@@ -80,7 +79,7 @@ impl<'c> Shared<'c> {
     }
 }
 
-/// Refuses what is more than is kept.
+/// Refuses a file with more graphs than are kept.
 fn whole(graphs: Graphs) -> Result<Graphs, Box<Reason>> {
     if graphs.overflow {
         let reason = Reason::from(messages::too_many_meta_graphs());
@@ -100,17 +99,17 @@ fn dialect_of(form: Form, consumer: &Consumer) -> ReleaseDialect {
     }
 }
 
-/// Returns true if one reading serves both consumers, provided that the file is intact.
+/// Returns true if one reading serves both consumers, if the file is well-formed.
 fn may_share(form: Form, one: &Consumer, other: &Consumer) -> bool {
     one.banned() == other.banned() && dialect_of(form, one).has_parser_of(dialect_of(form, other))
 }
 
 /// Reads a file for each consumer.
 ///
-/// A parser of the binary form steps over fields that it does not know, so that older releases take
-/// whatever a newer one takes. One of the text form refuses them, so that newer releases take
-/// whatever an older one of the same parser takes. So the strictest of them reads for all, and only
-/// what it refuses is read again for the others.
+/// A parser of the binary form skips unknown fields, so older releases accept whatever a newer one
+/// accepts. A parser of the text form refuses them, so newer releases accept whatever an older one
+/// with the same parser accepts. So the strictest consumer reads for all, and a file that it
+/// refuses is read again for the others.
 pub(super) fn read_each(
     consumers: &Each<&Consumer>,
     options: &Options,

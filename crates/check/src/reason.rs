@@ -1,4 +1,4 @@
-//! Reasons and warnings: what a rule has against an artifact, as data.
+//! Reasons and warnings: the objections of a rule to an artifact, as data.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use serdes::version::Rejection;
 
 use super::{Remedy, Rule, rule::Message};
 
-/// Why an artifact is not acceptable.
+/// The reason why an artifact is not acceptable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Reason {
-    /// The rule that it breaks.
+    /// The rule that the artifact breaks.
     pub rule: Rule,
-    /// The found item: for the rules of versions, the number.
+    /// The value found: the number, for the rules of versions.
     pub found: Option<String>,
-    /// The accepted item: `<= 2474`.
+    /// The accepted values: `<= 2474`.
     pub expected: Option<String>,
     /// A sentence for people.
     pub message: String,
-    /// The remedy; [`Display`](fmt::Display) words it for people.
+    /// The remedy; [`Display`](fmt::Display) formats it for people.
     pub remedy: Remedy,
-    /// The place inside of the artifact: a node, a tensor, a meta graph.
+    /// The place inside the artifact: a node, a tensor, a meta graph.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]
     pub place: Option<String>,
 }
 
 impl Reason {
-    /// Creates a reason without numbers, and with the remedy that the rule gives in general: the
-    /// message of many errors ends with a better one.
+    /// Creates a reason without numbers, with the general remedy of the rule; many messages end
+    /// with a more specific one.
     pub fn new(rule: Rule, message: impl Into<String>) -> Self {
         Self {
             rule,
@@ -40,13 +40,13 @@ impl Reason {
         }
     }
 
-    /// Returns the same with what to do here.
+    /// Sets the remedy.
     #[must_use]
     pub fn with_remedy(self, remedy: Remedy) -> Self {
         Self { remedy, ..self }
     }
 
-    /// Returns the same with what was found and what would have been accepted.
+    /// Sets the value found and the values that would have been accepted.
     #[must_use]
     pub fn with_numbers(mut self, found: impl fmt::Display, expected: impl fmt::Display) -> Self {
         self.found = Some(found.to_string());
@@ -54,14 +54,14 @@ impl Reason {
         self
     }
 
-    /// Returns the same at a place inside of the artifact.
+    /// Sets the place inside the artifact.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// Returns the same at a place, where one is known.
+    /// Sets the place, if it is known.
     pub(super) fn at_any(self, place: Option<&str>) -> Self {
         match place {
             Some(place) => self.at(place),
@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// Returns the answer of the VersionDef rule as a reason.
+    /// Converts a rejection by the VersionDef rule to a reason.
     #[must_use]
     pub fn of_rejection(rejection: &Rejection) -> Self {
         Self::new(Rule::of_versions(rejection.rule), rejection.message())
@@ -91,7 +91,7 @@ impl fmt::Display for Reason {
             write!(f, " (at {place})")?;
         }
         match &self.remedy {
-            // The rule's own remedy is general; the message says what helps here.
+            // The rule's own remedy is general; the message has a specific one.
             Remedy::General(_) => Ok(()),
             remedy => write!(f, "; {remedy}"),
         }
@@ -100,16 +100,16 @@ impl fmt::Display for Reason {
 
 impl std::error::Error for Reason {}
 
-/// Something that a user should know, although the artifact is judged without it.
+/// A fact that a user should know, which does not affect the verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Warning {
-    /// The rule that it is about.
+    /// The rule of the warning.
     pub rule: Rule,
     /// A sentence for people.
     pub message: String,
-    /// The place inside of the artifact.
+    /// The place inside the artifact.
     #[cfg_attr(feature = "serde", serde(rename = "where"))]
     pub place: Option<String>,
 }
@@ -120,14 +120,14 @@ impl Warning {
         Self { rule, message: message.into(), place: None }
     }
 
-    /// Returns the same at a place inside of the artifact.
+    /// Sets the place inside the artifact.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// Returns the same at a place, where one is known.
+    /// Sets the place, if it is known.
     pub(super) fn at_any(self, place: Option<&str>) -> Self {
         match place {
             Some(place) => self.at(place),
@@ -135,7 +135,7 @@ impl Warning {
         }
     }
 
-    /// Returns the warning as a reason, for callers who take none.
+    /// Converts the warning to a reason, for callers that accept no warnings.
     pub(super) fn into_reason(self) -> Reason {
         let Self { rule, message, place } = self;
         Reason { place, ..Reason::new(rule, message) }

@@ -1,10 +1,10 @@
-//! Finds the releases that load a graph which another release refuses for its operations.
+//! Finds the releases that load a graph which another release refuses because of its operations.
 //!
-//! Knows the releases whose operations are known. It must never know how a graph is judged.
+//! Depends on the releases with known operations, but not on the rules for graphs.
 
 use super::{Consumer, Findings, Reason, Remedy, Rule, each::Each};
 
-/// Rules of operations: another release may well take the same file.
+/// Rules about operations: another release may accept the same file.
 const RULES: [Rule; 6] = [
     Rule::UnknownOp,
     Rule::UnknownAttribute,
@@ -14,13 +14,14 @@ const RULES: [Rule; 6] = [
     Rule::InputType,
 ];
 
-/// Returns the first reason, where another release may load the file.
+/// Returns the first reason, if another release may load the file.
 fn refused_by_operations(findings: &mut Findings) -> Option<&mut Reason> {
     findings.first_reason_mut().filter(|reason| RULES.contains(&reason.rule))
 }
 
-/// Says of what consumers refuse for their operations which release loads it. `judge` judges the
-/// file for others, and is only asked about the releases that are not among the consumers.
+/// Adds the releases that load the file to the reasons of consumers that refuse it because of its
+/// operations. `judge` judges the file for other consumers, and is called only for releases that
+/// are not among the consumers.
 pub(super) fn say_which_load(
     consumers: &Each<&Consumer>,
     findings: Each<Findings>,
@@ -55,7 +56,7 @@ pub(super) fn say_which_load(
     findings.map_into(|(_, findings)| findings)
 }
 
-/// Adds to a reason which of all releases, oldest first, load the file.
+/// Adds to a reason the releases, of all given oldest first, that load the file.
 fn add(reason: &mut Reason, own: &str, releases: &[(&str, bool)]) {
     let position = releases.iter().position(|(name, _)| *name == own);
     let (older, newer) = releases.split_at(position.unwrap_or(releases.len()));

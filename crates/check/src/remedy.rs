@@ -1,6 +1,6 @@
-//! Remedies for reasons, as data: a program that prints them knows its own options.
+//! Remedies for reasons, as data, so that a program can name its own options in them.
 //!
-//! The words here are for programs that have none. This file must never name an option of the
+//! The texts here are for programs without options of their own. This file does not depend on the
 //! command.
 
 use std::fmt;
@@ -15,7 +15,7 @@ pub enum Remedy {
     General(Rule),
     /// The path leads elsewhere than the caller thinks.
     CheckPath,
-    /// The directory has no artifact by name or content, and a file of it may still be one.
+    /// The directory has no artifact by name or content, though one of its files may be one.
     CheckPathOrNameFile,
     /// The system cannot read the file.
     MakeReadable,
@@ -33,81 +33,81 @@ pub enum Remedy {
     SaveWithoutObjects,
     /// Files that belong together are not all there, or not of one revision.
     FetchSetAgain,
-    /// The file `checkpoint` does not lead to the newest checkpoint, so that its prefix has to be
-    /// given.
+    /// The file `checkpoint` does not lead to the newest checkpoint, so the caller must pass its
+    /// prefix.
     NamePrefix {
-        /// The prefix, where it is known.
+        /// The prefix, if known.
         prefix: Option<String>,
     },
-    /// The model is in a form that is not read.
+    /// The model is in an unsupported form.
     SaveUnchunked,
     /// Files of a SavedModel are missing or damaged.
     CopyWholeModel,
-    /// The caller names the meta graph of a SavedModel by its tags.
+    /// The caller must select a meta graph of the SavedModel by its tags.
     ChooseTags,
     /// No release loads the graph.
     ExportAgain,
-    /// The graph uses an operation that it may not.
+    /// The graph uses an operation that is not allowed.
     ReplaceOperation {
-        /// The operation to use in its place, if there is one.
+        /// The operation to use instead, if there is one.
         replacement: Option<String>,
     },
-    /// The release has an older operation of the name, without the version at its end.
+    /// The release has an older operation: the same name without the version suffix.
     UseOlderOperation {
         /// The older operation.
         operation: String,
-        /// The first release that has the newer one, where one is known.
+        /// The first release that has the newer one, if known.
         release: Option<String>,
     },
-    /// No known release has the operation, so that a library of the consumer may.
+    /// No known release has the operation, so a library of the consumer may have it.
     NameOperation {
         /// The operation.
         operation: String,
     },
-    /// Another release loads it.
+    /// Another release loads the artifact.
     UseRelease {
         /// The release, `MAJOR.MINOR`.
         release: String,
-        /// True if every newer release that is known loads it as well.
+        /// True if every newer known release loads it as well.
         or_newer: bool,
     },
-    /// The VersionDef rule refuses; the words say which side is to move.
+    /// The VersionDef rule refuses the artifact; the text says which side must change.
     Versions(String),
-    /// The state is saved at a version that the consumer reads.
+    /// The state must be saved at a version that the consumer reads.
     SaveOlder,
-    /// The value is written at a version that the consumer reads.
+    /// The value must be written at a version that the consumer reads.
     WriteOlder,
     /// The checkpoint's meta graph was never written.
     WriteCheckpointAgain,
-    /// A library is read in a file only.
+    /// A library can be read from a file only.
     SaveToFile,
     /// The library is for another machine.
     UseLibraryForThisMachine,
-    /// The library is no shared one.
+    /// The library is not a shared library.
     BuildShared,
-    /// The library is no plug-in.
+    /// The library is not a plug-in.
     NamePlugin,
     /// The directories are nested too deep for a walk.
     CheckBelow,
-    /// The file stands in for one in git-lfs.
+    /// The file is a git-lfs pointer.
     FetchFromGitLfs,
     /// The text may be a graph.
     NameKindOfText,
-    /// Nothing says which of the messages it is.
+    /// The bytes do not identify the message type.
     NameMessage,
     /// A page was saved in place of the file.
     LookAtPage,
-    /// The file is packed.
+    /// The file is compressed.
     Unpack,
     /// The file belongs to a SavedModel.
     CheckModelOfFingerprint,
     /// A text may have been saved in place of the file.
     CheckThatFileIsMeant,
-    /// A checkpoint was begun and not finished.
+    /// A checkpoint was started but not finished.
     UseFinishedCheckpoint,
     /// Another program judges files of this kind.
     UseItsOwnProgram,
-    /// Another jaxlib, or another way to export; the words say which.
+    /// Another jaxlib, or another way to export; the text says which.
     Jax(String),
 }
 

@@ -21,29 +21,30 @@
 //! # }
 //! ```
 //!
-//! [`Levels`] and a [`Baseline`] act on a report before it is written. The reports are those of the
-//! crate `serdes-report`, which knows nothing of verdicts.
+//! [`Levels`] and a [`Baseline`] are applied to a report before it is written. The reports are
+//! those of the crate `serdes-report`, which does not depend on verdicts.
 
 pub use serdes_report::*;
 
 use super::{Reason, Remedy, Rule as VerdictRule, Verdict, Verdicts, Warning};
 
-/// The page of the rules; a rule is a heading in it.
+/// The page of the rules, where each rule has a heading.
 const RULES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules.md");
 
-/// The words of a program that makes reports of verdicts.
+/// The texts with which a program reports verdicts.
 #[derive(Clone, Copy)]
 pub struct Terms<'t> {
-    /// Words for a remedy: a program names its own options.
+    /// Formats a remedy, with the program's own options.
     pub remedy: &'t dyn Fn(&Remedy) -> String,
-    /// Path of an artifact from where the reports are read, of its path as it was given.
+    /// Returns the path of an artifact relative to the readers of the report, from its path as it
+    /// was given.
     pub location: &'t dyn Fn(&str) -> String,
     /// The loader that decides about SavedModels.
     pub loader: Option<&'t str>,
 }
 
 impl Default for Terms<'_> {
-    /// Creates the words of the library, and paths as they were given.
+    /// Creates the texts of the library, with paths as they were given.
     fn default() -> Self {
         Self { remedy: &Remedy::to_string, location: &str::to_owned, loader: None }
     }
@@ -55,13 +56,13 @@ impl std::fmt::Debug for Terms<'_> {
     }
 }
 
-/// Returns a report of this library without artifacts, with the rules of verdicts.
+/// Creates a report of this library without artifacts, with the rules of verdicts.
 #[must_use]
 pub fn report() -> Report {
     report_with(&|remedy| remedy.to_string())
 }
 
-/// Returns the same in the words of a program.
+/// Creates such a report with the texts of a program.
 #[must_use]
 pub fn report_with(remedy: &dyn Fn(&Remedy) -> String) -> Report {
     let tool = Tool::new("serdes", env!("CARGO_PKG_VERSION")).at(env!("CARGO_PKG_REPOSITORY"));
@@ -85,7 +86,7 @@ pub fn artifact(verdicts: &Verdicts) -> Artifact {
     artifact_with(verdicts, &Terms::default())
 }
 
-/// Returns the same in the words of a program.
+/// Returns such a row with the texts of a program.
 #[must_use]
 pub fn artifact_with(verdicts: &Verdicts, terms: &Terms<'_>) -> Artifact {
     let first = verdicts.iter().next();

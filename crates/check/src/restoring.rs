@@ -1,7 +1,7 @@
-//! Checks the files beside the message of a SavedModel for each loader: the checkpoint that it
-//! restores variables from, and the assets that it reads.
+//! Checks the other files of a SavedModel for each loader: the checkpoint from which it restores
+//! variables, and the assets that it reads.
 //!
-//! Knows which loader opens what. It must never know how a checkpoint is read.
+//! Decides which files each loader opens. Does not depend on the formats of checkpoints.
 
 use std::{
     cell::OnceCell,
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::restore::{Checkpoint, RestoreError, by_graph_names, by_objects, by_saver};
 
-/// Reasons that are listed before they are only counted.
+/// Limit on the reasons that are listed; further ones are only counted.
 const LISTED: usize = 20;
 
 /// The place of the checkpoint in messages.
 const VARIABLES: &str = "variables/variables";
 
-/// Returns the folder of a model; `None` where only its message is known.
+/// Returns the folder of a model; `None` if only its message is known.
 fn directory_of(model: &ModelFiles) -> Option<Located> {
     match model {
         ModelFiles::Directory(located) => Some(located.clone()),
@@ -52,15 +52,15 @@ pub(super) fn has_index(checkpoint: &Located) -> bool {
 
 /// The checkpoint of a model.
 enum Variables {
-    /// It lies nowhere that is known.
+    /// Its location is unknown.
     Unknown,
     Missing,
     Broken(Box<Reason>),
     Open(Box<Checkpoint>),
 }
 
-/// The files beside the message of a model, as the loaders of one meta graph use them. Everything
-/// is read when it is first asked for.
+/// The other files of a model, as the loaders of one meta graph use them. Each is read when it is
+/// first needed.
 pub(super) struct Beside<'m> {
     model: &'m ModelFiles,
     source: Arc<dyn ReadAt>,
@@ -72,13 +72,13 @@ pub(super) struct Beside<'m> {
     variables: OnceCell<Variables>,
     by_saver: OnceCell<Vec<Reason>>,
     by_objects: OnceCell<Vec<Reason>>,
-    /// For loaders that take the last of several assets for one tensor, and for one that takes the
-    /// first.
+    /// The results for loaders that use the last of several assets for one tensor, and for the one
+    /// that uses the first.
     assets: [OnceCell<(Vec<Reason>, Vec<Warning>)>; 2],
 }
 
 impl<'m> Beside<'m> {
-    /// Creates the files beside a model, for the meta graph with this number.
+    /// Creates the files of a model, for the meta graph with this number.
     pub(super) fn new(
         model: &'m ModelFiles,
         (source, form): (Arc<dyn ReadAt>, Form),
@@ -101,7 +101,7 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// Returns true if the files are those of this meta graph.
+    /// Returns true if the files were created for this meta graph.
     pub(super) fn is_of(&self, graphs: &Rc<Graphs>, number: usize) -> bool {
         Rc::ptr_eq(&self.graphs, graphs) && self.number == number
     }
@@ -117,7 +117,7 @@ impl<'m> Beside<'m> {
         let mut reasons = match loader {
             Loader::Load if by_objects => self.object_reasons(),
             _ if !meta_graph.has_saver => Vec::new(),
-            // Without an index this loader restores nothing, and goes on.
+            // Without an index this loader restores nothing, and continues.
             Loader::Cpp if !self.has_index() => Vec::new(),
             Loader::LoadV1 => self.named_reasons(),
             _ => self.saver_reasons(),
@@ -152,7 +152,7 @@ impl<'m> Beside<'m> {
     fn restored(&self) -> &Restored {
         self.restored.get_or_init(|| {
             let Some(meta_graph) = self.meta_graph() else { return Restored::default() };
-            // A file that cannot be read any more is told of by the next who reads it.
+            // A file that can no longer be read is reported by its next reader.
             restored(&self.source, self.form, self.number, meta_graph, self.release)
                 .unwrap_or_default()
         })
@@ -191,11 +191,11 @@ impl<'m> Beside<'m> {
         reasons.clone()
     }
 
-    /// Returns the reasons of the loader that restores any checkpoint by the names of variables as
-    /// well.
+    /// Returns the reasons of the loader that can also restore any checkpoint by the names of
+    /// variables.
     fn named_reasons(&self) -> Vec<Reason> {
         let checkpoint = match self.variables() {
-            // Whether it restores anything or not.
+            // Required even if there is nothing to restore.
             Variables::Missing => return vec![missing()],
             Variables::Open(checkpoint) => Some(checkpoint),
             Variables::Unknown | Variables::Broken(_) => None,
@@ -234,8 +234,8 @@ impl<'m> Beside<'m> {
         }
     }
 
-    /// Returns the reasons and warnings about the assets. Of several for one tensor, an object has
-    /// the first and the others take the last.
+    /// Returns the reasons and warnings about the assets. Of several for one tensor, an object uses
+    /// the first and the other loaders use the last.
     fn assets(&self, by_objects: bool) -> &(Vec<Reason>, Vec<Warning>) {
         let [last, first] = &self.assets;
         let is_other = |asset: &RestoredAsset| match by_objects {
@@ -296,13 +296,13 @@ impl<'m> Beside<'m> {
     }
 }
 
-/// The checkpoint is not there.
+/// Returns the reason for a missing checkpoint.
 fn missing() -> Reason {
     let reason = Reason::from(messages::variables_are_missing());
     reason.with_remedy(Remedy::CopyWholeModel).at(format!("{VARIABLES}.index"))
 }
 
-/// Returns the reasons that are listed, and how many more there are.
+/// Returns the listed reasons, and a count of the others.
 fn listed(errors: &[RestoreError]) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = errors.iter().take(LISTED).map(reason).collect();
     if let Some(more) = errors.len().checked_sub(LISTED).filter(|more| *more > 0) {

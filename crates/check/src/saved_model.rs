@@ -1,7 +1,7 @@
 //! Verdicts on SavedModels.
 //!
-//! One loader decides, `tf.compat.v1.saved_model.load` unless another is asked for; what the others
-//! would do is said beside it.
+//! One loader decides, by default `tf.compat.v1.saved_model.load`; the outcomes of the others are
+//! reported as well.
 
 use std::{cell::RefCell, ffi::OsStr, path::Path, rc::Rc, sync::Arc};
 
@@ -30,12 +30,12 @@ const BINARY: &str = "saved_model.pb";
 const TEXT: &str = "saved_model.pbtxt";
 const CHUNKED: &str = "saved_model.cpb";
 
-/// Files beside the message of a SavedModel that mark one: a model whose message was lost is still
-/// a model, and cannot be loaded.
+/// Files that mark the directory of a SavedModel: a model whose message was lost is still a model,
+/// and cannot be loaded.
 const MARKS: [&str; 2] = ["fingerprint.pb", "variables/variables.index"];
 
-/// All that stands in the directory of a SavedModel: where there is more, a mark may have come
-/// there otherwise.
+/// All files of the directory of a SavedModel: in a directory with other files, a mark may have
+/// another origin.
 const PARTS: [&str; 7] = [
     "fingerprint.pb",
     "keras_metadata.pb",
@@ -46,7 +46,7 @@ const PARTS: [&str; 7] = [
     "saved_model.json",
 ];
 
-/// Returns true if a directory holds a SavedModel, or the rest of one.
+/// Returns true if a directory holds a SavedModel, or the remains of one.
 pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
     let has = |name: &&str| tree.has_file(&directory.join(name));
     [BINARY, TEXT, CHUNKED].iter().any(has)
@@ -58,7 +58,7 @@ pub(super) fn is_saved_model(tree: &dyn Tree, directory: &Path) -> bool {
             }))
 }
 
-/// Returns the file that holds the message, and how.
+/// Returns the file with the message, and its form.
 fn locate(model: &ModelFiles) -> Result<(Arc<dyn ReadAt>, Form), Box<Reason>> {
     let Located { tree, path: directory } = match model {
         ModelFiles::Message(file) => {
@@ -93,7 +93,7 @@ fn read_message(
 ) -> Result<Graphs, Box<Reason>> {
     read(source, Message::SavedModel, form, options).map_err(|error| {
         let instead = match &error {
-            // The name of the file was not asked where the directory says what it is.
+            // The directory identified the kind, so the name of the file was not considered.
             GraphError::Malformed(_) | GraphError::Text(_) => {
                 other_kind::instead_of(Kind::SavedModel, source)
             }
@@ -124,7 +124,7 @@ pub(super) fn check(
     };
     let variables = check_beside_graphs(consumers, options, |options| variables(model, options));
     findings.zip(variables).map_into(|(mut findings, variables)| {
-        // Without a graph it is unknown whether the variables belong to it.
+        // Without a graph it is unknown if the variables belong to it.
         if let Some(loaders) = &mut findings.loaders {
             loaders.add(variables.outcome());
             findings.add_new(variables);
@@ -133,7 +133,7 @@ pub(super) fn check(
     })
 }
 
-/// The files beside a model, by the graphs that were read: consumers that read the same graphs
+/// The other files of a model, by the graphs that were read: consumers that read the same graphs
 /// share them.
 struct FilesBeside<'m> {
     model: &'m ModelFiles,
@@ -141,7 +141,7 @@ struct FilesBeside<'m> {
 }
 
 impl<'m> FilesBeside<'m> {
-    /// Returns the files for the meta graph with this number, which this consumer has read.
+    /// Returns the files for the meta graph with this number, as read by this consumer.
     fn of(
         &self,
         reading: &Reading,
@@ -161,7 +161,7 @@ impl<'m> FilesBeside<'m> {
     }
 }
 
-/// Reads the model for each consumer, in the form in which it is there.
+/// Reads the model for each consumer, in its form.
 fn read_for(
     model: &ModelFiles,
     consumers: &Each<&Consumer>,
@@ -204,8 +204,8 @@ fn judge(
     Ok(findings)
 }
 
-/// Judges the meta graph that is loaded, for each loader. `tf.saved_model.load` takes the object
-/// graph of a model that has one, if its meta graph is the only one.
+/// Judges the loaded meta graph for each loader. `tf.saved_model.load` loads the object graph of a
+/// model that has one, if its meta graph is the only one.
 fn judge_chosen(
     meta_graph: &MetaGraph,
     is_only: bool,
@@ -225,7 +225,7 @@ fn judge_chosen(
             let asked = Asked { consumer, judgement, loader, is_object_graph };
             graph::judge(meta_graph, &asked, Some(&place))
         };
-        // A loader restores what it has built.
+        // A loader restores only after it has built the graph.
         if findings.reasons().is_empty() {
             let reasons = beside.reasons(loader, is_object_graph);
             reasons.into_iter().for_each(|reason| findings.refuse(reason));
@@ -248,8 +248,8 @@ fn judge_chosen(
 }
 
 /// Returns the findings of `tf.saved_model.load` in a model in the TF2 format, as far as they do
-/// not depend on the operations of the consumer: it never checks the versions nor the nodes outside
-/// of functions, and rebuilds every function as if the consumer had produced it.
+/// not depend on the operations of the consumer: it never checks the versions or the nodes outside
+/// functions, and rebuilds every function as if the consumer had produced it.
 fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     let version = consumer.line(ArtifactLine::GraphDef).version;
     let mut uses = graph.deprecated_in_functions.iter();
@@ -263,7 +263,7 @@ fn by_functions_alone(graph: &Graph, consumer: &Consumer) -> Findings {
     }
 }
 
-/// Returns the variables of a model, where they are.
+/// Returns the variables of a model, if it has a checkpoint.
 fn variables(model: &ModelFiles, options: &Options) -> Findings {
     match variables_of(model).filter(has_index) {
         Some(variables) => tensor_bundle::check_variables(&variables, options),
@@ -271,13 +271,13 @@ fn variables(model: &ModelFiles, options: &Options) -> Findings {
     }
 }
 
-/// Returns true if two lists have the same tags, in any order and number.
+/// Returns true if two lists have the same tags, independent of order and repetition.
 fn same_tags<'t>(left: &[String], right: impl Iterator<Item = &'t str> + Clone) -> bool {
     left.iter().all(|tag| right.clone().any(|other| other == tag))
         && right.clone().all(|tag| left.iter().any(|other| other == tag))
 }
 
-/// Returns the meta graph with the tags; without any, `serve` or the only one.
+/// Returns the meta graph with these tags; without tags, `serve` or the only one.
 fn choose(meta_graphs: &[MetaGraph], tags: Option<&[String]>) -> Result<usize, Box<Reason>> {
     let with = |tags: &[&str]| {
         meta_graphs.iter().position(|meta_graph| same_tags(&meta_graph.tags, tags.iter().copied()))

@@ -1,4 +1,4 @@
-//! `Serialize` of the types whose form is not that of their fields.
+//! `Serialize` implementations for types whose serialized form differs from their fields.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Serialize for Rule {
     }
 }
 
-/// Values share their dimensions, which serde takes apart only where it is told to.
+/// Serializes shared dimensions, which serde does not support by default.
 pub(super) fn dimensions<S: Serializer>(
     shape: &[String],
     serializer: S,

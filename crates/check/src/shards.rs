@@ -1,6 +1,7 @@
-//! Verdicts on the index of files that hold tensors together: what it names is there, and whole.
+//! Verdicts on the index of a set of files that together hold tensors: the files must exist and be
+//! intact.
 //!
-//! The files belong to the index; a walk gives them no verdicts of their own.
+//! The files belong to the index; a walk does not give them their own verdicts.
 
 use std::path::Path;
 
@@ -57,7 +58,7 @@ pub(super) fn check(index: &Bytes, options: &Options) -> Findings {
     findings
 }
 
-/// The files that could be opened.
+/// Returns the files that could be opened.
 fn opened(set: &ShardSet) -> impl Iterator<Item = (&ShardFile, &dyn Source)> {
     set.files.iter().filter_map(|file| file.source.as_deref().map(|source| (file, source)))
 }
@@ -91,8 +92,8 @@ fn bytes(index: &Bytes, path: &Path) -> Result<Bytes, CheckError> {
     Ok(Bytes { source, label, path: Some(path.to_owned()), tree: index.tree.clone() })
 }
 
-/// Returns the tensors of the files of an index. What is not there or cannot be read is stated in
-/// its place.
+/// Returns the tensors of the files of an index. A file that is missing or cannot be read is
+/// reported in their place.
 pub(super) fn inspect(
     index: &Bytes,
     mut inspection: Inspection,

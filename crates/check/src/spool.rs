@@ -1,4 +1,5 @@
-//! Keeps a stream where it can be read from any place, no more of it than a verdict needs.
+//! Keeps a stream where it can be read at any position, and reads only as much of it as a verdict
+//! needs.
 
 use serdes_files::{
     LONGEST_STREAM, ReadAt,
@@ -17,14 +18,14 @@ use super::{
     graph,
 };
 
-/// Bytes by which most streams are known.
+/// Number of bytes from which most streams are identified.
 const OPENING: u64 = 64 << 10;
 
-/// The same for what is one protobuf message: no parser takes a longer one.
+/// Limit for one protobuf message: no parser accepts a longer one.
 const LONGEST_MESSAGE: u64 = 2 << 30;
 
-/// Reads a stream to its end, or as far as it decides anything; `label` is for messages, `name` is
-/// what a pipe is called.
+/// Reads a stream to its end, or until the verdict is decided; `label` is used in messages, `name`
+/// is the name of a pipe.
 pub(super) fn spool(
     mut input: impl Read,
     label: &str,
@@ -43,7 +44,7 @@ pub(super) fn spool(
         }
     }
     let longest = longest(&start, name, kind).map_err(failed)?;
-    // What is as long as the limit is too long as well.
+    // A stream that reaches the limit is too long as well.
     let kept = spill(start, input, longest - 1).map_err(failed)?;
     kept.ok_or_else(|| CheckError::TooLong { path: label.to_owned(), limit: longest })
 }
@@ -55,18 +56,18 @@ fn detected(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result
     }
 }
 
-/// Returns true if the kind is decided by the start of a stream, whatever follows.
+/// Returns true if the start of a stream decides its kind, independent of the rest.
 fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<bool> {
     let detected = detected(start, name, kind)?;
     Ok(match detected.kind() {
-        // What is not judged is told from its beginning: a table or a state, whose mark is at the
-        // end, does not begin like any of it.
+        // A kind that is not judged is detected from its beginning: a table or a state, whose mark
+        // is at the end, does not begin like any of them.
         kind if !kind.is_judged() => true,
-        // A library is looked at in a file only.
+        // A library can be checked in a file only.
         Kind::Plugin => true,
-        // The files that it names lie beside a file only.
+        // The files that the index names exist only beside a file.
         Kind::ShardIndex => true,
-        // A beginning that is damaged is not made good by what follows.
+        // The rest of the stream cannot repair a damaged beginning.
         Kind::DeviceState => !start.starts_with(&serdes_device_state::MAGIC),
         Kind::TensorBundle | Kind::CheckpointV1 => !may_be_table(start),
         Kind::Npz => !start.starts_with(b"PK"),
@@ -81,8 +82,7 @@ fn is_decided(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Resu
     })
 }
 
-/// The beginning of a message that is as long as one can be: what is wrong with that is wrong with
-/// the whole.
+/// The beginning of a message of the maximum length: an error in it is an error in the whole.
 struct Opening<'b>(&'b [u8]);
 
 impl ReadAt for Opening<'_> {

@@ -1,4 +1,4 @@
-//! The devices, meshes and specs that a device state was saved with.
+//! Summary of the devices, meshes and specs with which a device state was saved.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,30 +7,30 @@ use serdes_device_state::{Reader, Tensor};
 
 use super::mesh_names::{AxisSummary, MeshNames};
 
-/// The devices of a state, and how its arrays lie on them.
+/// The devices of a state, and the placement of its arrays on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StateSummary {
-    /// The different shardings of its arrays, in the order in which the arrays have them.
+    /// The distinct shardings of its arrays, in the order of the arrays.
     pub shardings: Vec<ShardingSummary>,
-    /// The different meshes that these shardings name.
+    /// The distinct meshes of these shardings.
     pub meshes: Vec<MeshSummary>,
-    /// The devices whose pieces are in it, by their ids.
+    /// The devices whose pieces it has, by id.
     pub devices: Vec<DeviceSummary>,
-    /// The number of its pieces: an array has one, or one for each of its shards.
+    /// Number of its pieces: an array has one, or one per shard.
     pub pieces: u64,
     /// Payload of all arrays in bytes.
     pub data_bytes: u64,
-    /// Length in bytes, parts included.
+    /// Length in bytes, including parts.
     pub file_bytes: u64,
-    /// Bytes under one checksum.
+    /// Number of bytes under one checksum.
     pub chunk_bytes: u32,
-    /// The metadata that the saving program gave, by its keys.
+    /// The metadata from the saving program, by key.
     pub metadata: BTreeMap<String, String>,
-    /// The parts that several processes saved; 0 for a state of one file.
+    /// Number of parts that several processes saved; 0 for a state in one file.
     pub parts: u32,
-    /// The part of a save, if the file is a part and no complete state.
+    /// The part, if the file is a part and not a complete state.
     pub part: Option<PartSummary>,
 }
 
@@ -42,15 +42,15 @@ pub struct ShardingSummary {
     /// The kind of IFRT's sharding: `single_device`, `opaque`, `concrete`, `concrete_even`,
     /// `sharding_param` or `hlo`.
     pub kind: String,
-    /// The sharding in words.
+    /// The sharding as text.
     pub sharding: String,
     /// The ids of its devices, in the order of the shards.
     pub devices: Vec<i32>,
-    /// The kind of memory; `None` if it is not said.
+    /// The memory kind; `None` if not recorded.
     pub memory_kind: Option<String>,
-    /// True if each device holds all of an array.
+    /// True if each device holds the whole array.
     pub replicated: bool,
-    /// The number of its mesh among the meshes; `None` if it names none.
+    /// The index of its mesh among the meshes; `None` if it has none.
     pub mesh: Option<u64>,
     /// Number of arrays with this sharding.
     pub tensors: u64,
@@ -74,26 +74,26 @@ pub struct MeshSummary {
 pub struct DeviceSummary {
     /// Its id.
     pub id: i32,
-    /// Pieces that were saved from it: what several devices hold alike is saved from one.
+    /// Number of pieces saved from it: data that several devices hold is saved from one of them.
     pub pieces: u64,
-    /// Their bytes.
+    /// Number of bytes of its pieces.
     pub bytes: u64,
 }
 
-/// The part of a save that a file is.
+/// The position of a part within a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PartSummary {
-    /// The save.
+    /// The id of the save.
     pub id: String,
-    /// Its number, from 0.
+    /// The number of the part, counted from 0.
     pub number: u32,
     /// Number of parts.
     pub count: u32,
 }
 
-/// A summary in the making.
+/// A summary under construction.
 pub(super) struct Summing {
     summary: StateSummary,
     names: MeshNames,
@@ -105,7 +105,7 @@ pub(super) struct Summing {
 }
 
 impl Summing {
-    /// Summarizes a state before its tensors are read.
+    /// Starts the summary of a state, before its tensors are read.
     pub(super) fn of(reader: &Reader) -> Self {
         let metadata = reader.metadata().unwrap_or_default().iter().cloned().collect();
         let part = reader.part().map(|part| PartSummary {
@@ -127,7 +127,7 @@ impl Summing {
         Self { summary, names, shardings, meshes, devices: BTreeMap::new() }
     }
 
-    /// Adds a tensor; answers the number of its sharding among the shardings.
+    /// Adds a tensor; returns the number of its sharding.
     pub(super) fn add(&mut self, tensor: &Tensor) -> u64 {
         for piece in tensor.piece_devices() {
             self.summary.pieces += 1;
@@ -174,7 +174,7 @@ impl Summing {
         number
     }
 
-    /// Returns the summary of all that was added.
+    /// Returns the finished summary.
     pub(super) fn finish(self) -> StateSummary {
         StateSummary { devices: self.devices.into_values().collect(), ..self.summary }
     }
@@ -196,7 +196,7 @@ fn kind_of(sharding: &Sharding) -> &'static str {
     }
 }
 
-/// Returns the mesh that a sharding names, as far as it does.
+/// Returns the mesh of a sharding, as far as it has one.
 fn mesh_of(sharding: &Sharding) -> Option<MeshSummary> {
     let axes: Vec<AxisSummary> = match sharding {
         Sharding::ShardingParam(sharding) => {
@@ -217,7 +217,7 @@ fn axes_of_hlo(sharding: &HloSharding) -> Option<Vec<AxisSummary>> {
         return Some(axes.collect());
     }
     let tiles = words.tile_assignment()?;
-    // An iota is over the axes of the mesh, as far as they were told apart.
+    // An iota is over the axes of the mesh, as far as they were distinguished.
     let sizes = tiles.iota_parts().map_or_else(|| tiles.dimensions(), |(sizes, _)| sizes);
     Some(sizes.iter().map(|size| AxisSummary { name: None, size: *size }).collect())
 }

@@ -1,9 +1,10 @@
-//! Reads files that tables are filled from while a model is loaded, as the operation reads them.
+//! Checks the files from which lookup tables are initialized when a model is loaded, reading them
+//! as the operation does.
 //!
-//! Keys are compared by their bytes; whether a column is a number of the table's type is left to
-//! TensorFlow.
+//! Keys are compared by their bytes; the check that a column is a number of the table's type is
+//! left to TensorFlow.
 //!
-//! Knows lines and columns. It must never know whose file it is.
+//! Depends on lines and columns, but not on the model.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -16,14 +17,14 @@ use serdes_graphs::graph::TableLines;
 
 use super::{Reason, rule::messages};
 
-/// Bytes of the longest line that is looked at.
+/// Limit on the length of a line, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Letters of a key in a message.
+/// Number of characters of a key that a message shows.
 const SHOWN: usize = 64;
 
-/// Returns the reason why a table cannot be filled from a file; none of a file that cannot be read
-/// or has longer lines than 1 MiB.
+/// Returns the reason why a table cannot be filled from a file; `None` for a file that cannot be
+/// read or has lines longer than 1 MiB.
 pub(super) fn reason(file: &dyn ReadAt, lines: &TableLines) -> Option<Reason> {
     let size = file.size().ok()?;
     let mut reader = BufReader::with_capacity(1 << 16, Bytes { file, at: 0, size });
@@ -57,16 +58,16 @@ pub(super) fn reason(file: &dyn ReadAt, lines: &TableLines) -> Option<Reason> {
     }
 }
 
-/// The keys so far.
+/// The keys read so far.
 struct Table<'l> {
     lines: &'l TableLines,
-    /// The hash of each key, with that of its value.
+    /// The hash of each key, with the hash of its value.
     values: HashMap<u64, u64, foldhash::fast::RandomState>,
     hasher: foldhash::quality::RandomState,
 }
 
 impl Table<'_> {
-    /// Adds a line with this number, from 1 on; the reason why it is refused.
+    /// Adds a line with this number, counted from 1; returns the reason if it is refused.
     fn add(&mut self, line: &[u8], number: u64) -> Option<Reason> {
         let TableLines { key, value, delimiter, .. } = self.lines;
         if line.is_empty() {
@@ -86,7 +87,7 @@ impl Table<'_> {
             TableLines::LINE_NUMBER => None,
             _ => line.split(|byte| byte == delimiter).nth(usize::try_from(index).ok()?),
         };
-        // Each line has another number.
+        // The value is the line number, which differs for each line.
         let key = column(*key)?;
         let value = column(*value).map_or(number, |value| self.hash_of_value(value));
         match self.values.entry(self.hasher.hash_one(key)) {
@@ -103,7 +104,7 @@ impl Table<'_> {
         }
     }
 
-    /// Returns the hash of a value, the same for ways to write one number.
+    /// Returns the hash of a value, equal for different spellings of one number.
     fn hash_of_value(&self, value: &[u8]) -> u64 {
         let text = std::str::from_utf8(value).unwrap_or_default().trim();
         match (text.parse::<i128>(), text.parse::<f64>()) {
@@ -114,7 +115,7 @@ impl Table<'_> {
     }
 }
 
-/// A file from its beginning to its end.
+/// Reads a file from beginning to end.
 struct Bytes<'f> {
     file: &'f dyn ReadAt,
     at: u64,

@@ -1,5 +1,5 @@
-//! Verdicts on V2 checkpoints: opening them decides (table and header readable, versions); what
-//! else is wrong is a warning, unless the data is verified.
+//! Verdicts on V2 checkpoints: opening them decides (table and header readable, versions); other
+//! defects are warnings, unless the data is verified.
 
 use std::{
     io,
@@ -22,10 +22,10 @@ use super::{
     rule::messages,
 };
 
-/// Defects that are listed before they are only counted.
+/// Limit on the defects that are listed; further ones are only counted.
 const LISTED: usize = 100;
 
-/// A single file that is not called what the reader expects: standard input, or an index of another
+/// A single file without the name that the reader expects: standard input, or an index of another
 /// name.
 #[derive(Debug)]
 struct OneFile {
@@ -43,7 +43,7 @@ impl Files for OneFile {
     }
 }
 
-/// A function that opens a bundle, for its data or without.
+/// A function that opens a bundle, with or without its data.
 type Open = fn(Arc<dyn Tree>, &Path) -> Result<Bundle, BundleError>;
 
 fn open(files: &CheckpointFiles, open: Open) -> Result<Bundle, Box<Reason>> {
@@ -117,7 +117,7 @@ pub(super) fn reason(error: &BundleError) -> Reason {
     if let BundleError::Version { source, .. } = error {
         return Reason::of_rejection(source);
     }
-    // The messages of the reader say what to do, but for what the system says.
+    // The reader's messages include a remedy, except those of the system.
     let reason = match io_of(error) {
         Some(system) => reason_of_io(system, error.to_string()),
         None => Reason::new(rule(error), error.to_string()),
@@ -145,16 +145,16 @@ pub(super) fn check(files: &CheckpointFiles, options: &Options) -> Findings {
     }
 }
 
-/// The index of the checkpoint of a SavedModel; the place distinguishes its versions from those of
-/// the graph.
+/// The place of a SavedModel's checkpoint in messages; it distinguishes the versions of the
+/// checkpoint from those of the graph.
 const VARIABLES: &str = "variables/variables.index";
 
-/// Returns the same for the checkpoint of a SavedModel.
+/// Returns the verdict on the checkpoint of a SavedModel.
 pub(super) fn check_variables(variables: &Located, options: &Options) -> Findings {
     match Bundle::open_for_data(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => judge(&bundle, options, Some(VARIABLES)),
         Err(error) => {
-            // The loader that reads the checkpoint refuses the model for this.
+            // The loader that reads the checkpoint refuses the model in this case.
             let mut findings = Findings::default();
             findings.warn(Warning::new(rule(&error), error.to_string()).at(VARIABLES));
             findings
@@ -162,7 +162,8 @@ pub(super) fn check_variables(variables: &Located, options: &Options) -> Finding
     }
 }
 
-/// `place` is where the checkpoint is in a larger artifact.
+/// Returns the findings in a bundle; `place` is the location of the checkpoint in a larger
+/// artifact.
 fn judge(bundle: &Bundle, options: &Options, place: Option<&str>) -> Findings {
     let mut findings = Findings::default();
     let consumer = options.consumer().line(ArtifactLine::TensorBundle);
@@ -203,7 +204,7 @@ pub(super) fn inspect(
     Ok(Inspection { versions: Some(bundle.versions().into()), ..tensors(&bundle, inspection) })
 }
 
-/// Returns the tensors of the checkpoint of a SavedModel; none if it cannot be read.
+/// Returns the tensors of the checkpoint of a SavedModel; empty if it cannot be read.
 pub(super) fn inspect_variables(variables: &Located, inspection: Inspection) -> Inspection {
     match Bundle::open_any(Arc::clone(&variables.tree), &variables.path) {
         Ok(bundle) => tensors(&bundle, inspection),

@@ -1,5 +1,5 @@
 //! Verdicts on files of plain tensors: safetensors, npy, npz. They record no versions; a file is
-//! whole or it is not.
+//! either intact or not.
 
 use std::{collections::HashSet, io, path::Path, sync::Arc};
 
@@ -14,13 +14,13 @@ use super::{
     rule::messages,
 };
 
-/// Tensors or words of a file that are listed before they are only counted.
+/// Limit on the tensors or messages of a file that are listed; further ones are only counted.
 const LISTED: usize = 100;
 
-/// Letters of the plain values of a file of PyTorch's that are shown.
+/// Number of characters of the plain values of a PyTorch file that are shown.
 const SHOWN_VALUES: usize = 4096;
 
-/// Bytes that are read at a time.
+/// Number of bytes read at a time.
 const STEP: usize = 1 << 20;
 
 fn open(file: &Bytes, form: TensorForm) -> Result<Box<dyn Source>, Box<Reason>> {
@@ -31,7 +31,7 @@ fn open(file: &Bytes, form: TensorForm) -> Result<Box<dyn Source>, Box<Reason>> 
     Ok(tensors)
 }
 
-/// Returns the reason that an error of a reader of tensors is.
+/// Returns the reason for an error of a reader of tensors.
 pub(super) fn reason(error: &Error) -> Reason {
     let reason = |rule| Reason::new(rule, error.to_string());
     let io = |source: &io::Error| match source.kind() {
@@ -64,8 +64,8 @@ pub(super) fn check(file: &Bytes, form: TensorForm, options: &Options) -> Findin
     findings
 }
 
-/// Returns the verdict on a folder of files that hold tensors together: all of them are there, and
-/// as they are described.
+/// Returns the verdict on a folder of files that together hold tensors: all must exist and match
+/// their description.
 pub(super) fn check_folder(folder: &Located, options: &Options) -> Findings {
     match open_folder(folder) {
         Ok(tensors) => {
@@ -97,7 +97,7 @@ fn open_folder(folder: &Located) -> Result<Box<dyn Source>, Box<Reason>> {
     Ok(tensors)
 }
 
-/// Returns the findings about what a source lists: refused tensors, and Python objects.
+/// Returns the findings in the listing of a source: refused tensors, and Python objects.
 fn of_listing(tensors: &dyn Source) -> Findings {
     let mut findings = Findings::default();
     for name in tensors.listing().pickled.iter().take(LISTED) {
@@ -109,7 +109,7 @@ fn of_listing(tensors: &dyn Source) -> Findings {
     findings
 }
 
-/// Warns of bytes and entries that the file's own reader takes no notice of.
+/// Warns about bytes and entries that the file's own reader ignores.
 pub(super) fn warn_of_passed_over(tensors: &dyn Source, findings: &mut Findings) {
     let all = tensors.passed_over();
     for found in all.iter().take(LISTED) {
@@ -127,8 +127,8 @@ pub(super) fn warn_of_passed_over(tensors: &dyn Source, findings: &mut Findings)
     }
 }
 
-/// Tells of tensors that are there and cannot be read. Safetensors with one are refused: their own
-/// reader takes no file that has a type which it does not know.
+/// Reports tensors that exist but cannot be read. A safetensors file with one is refused: its own
+/// reader does not accept unknown types.
 pub(super) fn tell_refused(tensors: &dyn Source, findings: &mut Findings) {
     let is_reason = tensors.kind() == Kind::Safetensors.id();
     let pickled: HashSet<&String> = tensors.listing().pickled.iter().collect();
@@ -146,7 +146,7 @@ pub(super) fn tell_refused(tensors: &dyn Source, findings: &mut Findings) {
     }
 }
 
-/// Compares the checksums of files of tensors, and reads every byte of them.
+/// Compares the checksums of files of tensors, and reads all their bytes.
 pub(super) fn verify(files: &[(&Bytes, &dyn Source)], options: &Options, findings: &mut Findings) {
     for (_, tensors) in files {
         compare_checksums(*tensors, options, findings);
@@ -165,7 +165,7 @@ fn compare_checksums(tensors: &dyn Source, options: &Options, findings: &mut Fin
     errors.iter().take(LISTED).for_each(|error| findings.refuse(reason(error)));
 }
 
-/// Reads every byte, which is all that can be done for what has no checksum.
+/// Reads every byte, which is the only possible check for files without checksums.
 fn read_all<'f>(files: &[(&'f Bytes, &dyn Source)], options: &Options) -> Result<(), Box<Reason>> {
     let size = |entry: &(&'f Bytes, &dyn Source)| {
         let (file, _) = *entry;
@@ -213,8 +213,8 @@ pub(super) fn inspect(
     Ok(inspection)
 }
 
-/// Describes the contents of a PyTorch file, which gets no verdict: its tensors and the values
-/// between them, or why there is nothing to show.
+/// Describes the contents of a PyTorch file, which gets no verdict: its tensors and plain values,
+/// or the reason why there are none to show.
 pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspection {
     let source = Arc::clone(&file.source);
     match tensor_io::open_at(source, Path::new(&file.label), Some(Form::Torch)) {
@@ -229,7 +229,7 @@ pub(super) fn inspect_torch(file: &Bytes, mut inspection: Inspection) -> Inspect
     inspection
 }
 
-/// Shows the plain values between the tensors.
+/// Adds the plain values between the tensors.
 fn show_values(tensors: &dyn Source, inspection: &mut Inspection) {
     for (_, values) in tensors.metadata().iter().flatten() {
         let mut shown: String = values.chars().take(SHOWN_VALUES).collect();

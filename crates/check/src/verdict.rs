@@ -1,4 +1,5 @@
-//! The answer: acceptable, unacceptable or unreadable, with reasons and warnings as data.
+//! The result of a check: acceptable, unacceptable or unreadable, with reasons and warnings as
+//! data.
 
 use std::fmt;
 
@@ -15,9 +16,9 @@ use super::{Kind, Loaders, Outcome, Reason, Warning};
 pub struct Versions {
     /// The version of the producer.
     pub producer: i32,
-    /// The oldest consumer that may take it.
+    /// The oldest consumer that may load it.
     pub min_consumer: i32,
-    /// Consumers that must not take it.
+    /// Consumers that must not load it.
     pub bad_consumers: Vec<i32>,
 }
 
@@ -31,7 +32,7 @@ impl From<&VersionDef> for Versions {
     }
 }
 
-/// The consumer that was asked about.
+/// The consumer for which an artifact was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ConsumerVersion {
@@ -39,7 +40,7 @@ pub struct ConsumerVersion {
     pub line: String,
     /// The consumer's version.
     pub version: i32,
-    /// The oldest producer whose data it takes.
+    /// The oldest producer whose data it accepts.
     pub min_producer: i32,
 }
 
@@ -53,7 +54,7 @@ impl From<&Consumer> for ConsumerVersion {
     }
 }
 
-/// The work was stopped before the verdict was known.
+/// The error for work that was stopped before there was a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled while {path} was verified; nothing is known of it")]
 pub struct Cancelled {
@@ -72,7 +73,7 @@ impl Cancelled {
 /// The findings of a kind's reader, before they are assigned to an artifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// The versions that the artifact records, if it could be read that far.
+    /// The versions in the artifact, if it could be read that far.
     pub(super) versions: Option<Versions>,
     reasons: Vec<Reason>,
     warnings: Vec<Warning>,
@@ -81,13 +82,13 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Nothing so far, but the versions.
+    /// Creates findings with versions only.
     pub(super) fn of_versions(versions: impl Into<Versions>) -> Self {
         Self { versions: Some(versions.into()), ..Self::default() }
     }
 
-    /// Adds a reason. The first one decides between unacceptable and unreadable: what was
-    /// understood well enough to be refused was read.
+    /// Adds a reason. The first one decides between unacceptable and unreadable: an artifact that
+    /// was refused for its content had been read.
     pub(super) fn refuse(&mut self, reason: impl Into<Reason>) {
         self.reasons.push(reason.into());
     }
@@ -96,20 +97,20 @@ impl Findings {
         self.warnings.push(warning.into());
     }
 
-    /// Returns the same with one more reason.
+    /// Adds a reason.
     pub(super) fn refused(mut self, reason: impl Into<Reason>) -> Self {
         self.refuse(reason);
         self
     }
 
-    /// Adds what was found in a part of the artifact; its versions are its own.
+    /// Adds the findings in a part of the artifact, except its versions.
     pub(super) fn add(&mut self, part: Self) {
         self.reasons.extend(part.reasons);
         self.warnings.extend(part.warnings);
     }
 
-    /// The same, without what is among the reasons already: of a tensor or file that the artifact is
-    /// refused for, nothing more is said.
+    /// Adds the findings in a part, except those about a tensor or file for which the artifact is
+    /// refused already.
     pub(super) fn add_new(&mut self, part: Self) {
         let known = |place: &Option<String>, message: &str| {
             let is_about = |own: &Reason| place.is_some() && own.place == *place;
@@ -137,13 +138,13 @@ impl Findings {
         self.reasons.first_mut()
     }
 
-    /// Returns the verdict in one word, if nothing else is found.
+    /// Returns the outcome, if nothing else is found.
     pub(super) fn outcome(&self) -> Outcome {
         self.reasons.first().map_or(Outcome::Acceptable, |reason| reason.rule.outcome())
     }
 }
 
-/// A reason that says everything there is to say of an artifact.
+/// Converts a reason that is the only finding about an artifact.
 impl From<Box<Reason>> for Findings {
     fn from(reason: Box<Reason>) -> Self {
         Self::default().refused(*reason)
@@ -157,16 +158,16 @@ impl From<Box<Reason>> for Findings {
 pub struct Verdict {
     /// The path as it was given; `-` for standard input.
     pub path: String,
-    /// The kind, unless there is nothing to tell it from.
+    /// The kind, unless nothing identifies it.
     pub kind: Option<Kind>,
     #[cfg_attr(feature = "serde", serde(rename = "verdict"))]
     outcome: Outcome,
-    /// The versions that it records, if it could be read that far.
+    /// The versions in the artifact, if it could be read that far.
     pub versions: Option<Versions>,
-    /// The consumer that was asked about.
+    /// The consumer for which it was checked.
     pub consumer: Option<ConsumerVersion>,
-    /// The release that the consumer is, where it is one: `MAJOR.MINOR` of TensorFlow, and the
-    /// whole version of a jaxlib.
+    /// The release that the consumer is, if it is one: `MAJOR.MINOR` of TensorFlow, and the full
+    /// version of jaxlib.
     pub release: Option<String>,
     /// The outcome of each loader of a SavedModel; `None` for other kinds.
     pub loaders: Option<Loaders>,
@@ -202,7 +203,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict of a consumer on a path at which nothing can be judged.
+    /// Creates the verdict for a consumer on a path without an artifact.
     pub(super) fn without_artifact(
         path: String,
         consumer: &super::Consumer,
@@ -221,20 +222,20 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict in one word.
+    /// Returns the outcome of the verdict.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Returns true if it may be loaded.
+    /// Returns true if the artifact may be loaded.
     #[must_use]
     pub fn is_acceptable(&self) -> bool {
         self.outcome == Outcome::Acceptable
     }
 
-    /// Returns the reasons against it; the first is the one that TensorFlow would give. Empty if it
-    /// is acceptable.
+    /// Returns the reasons against the artifact; the first is the one that TensorFlow would give.
+    /// Empty if it is acceptable.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
@@ -288,14 +289,14 @@ impl Verdicts {
         self.iter().map(Verdict::outcome).max().unwrap_or(Outcome::Acceptable)
     }
 
-    /// Returns the first of the consumers that takes the artifact, by its release; of consumers in
-    /// the order of releases, the oldest.
+    /// Returns the release of the first consumer that accepts the artifact; if the consumers are
+    /// sorted by release, this is the oldest.
     #[must_use]
     pub fn oldest(&self) -> Option<&str> {
         self.iter().find(|verdict| verdict.is_acceptable())?.release.as_deref()
     }
 
-    /// Returns the last of the consumers that takes the artifact, by its release.
+    /// Returns the release of the last consumer that accepts the artifact.
     #[must_use]
     pub fn newest(&self) -> Option<&str> {
         self.iter().rfind(|verdict| verdict.is_acceptable())?.release.as_deref()

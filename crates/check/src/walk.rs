@@ -1,7 +1,8 @@
-//! Everything below a directory, and paths that lead nowhere.
+//! Walks over everything below a directory, and reports paths without an artifact.
 //!
-//! Knows which files belong to an artifact, which are artifacts themselves, and which are neither:
-//! those it counts, so that the caller learns which files of a directory were not checked.
+//! Decides which files belong to an artifact, which are artifacts themselves, and which are
+//! neither: these are counted, so that the caller learns which files of a directory were not
+//! checked.
 
 use std::{
     collections::HashSet,
@@ -26,22 +27,22 @@ use super::{
     rule::messages,
 };
 
-/// Directories inside one another that are walked into.
+/// Limit on the depth of nested directories.
 const MAXIMUM_DEPTH: usize = 64;
 
-/// Paths of skipped files that are kept; the others are only counted.
+/// Limit on the paths of skipped files that are kept; further ones are only counted.
 const LISTED: usize = 100;
 
-/// Checks the artifact at a path, or everything below a directory that is no artifact itself, in
-/// the order of names.
+/// Checks the artifact at a path, or, if the path is a directory that is not an artifact itself,
+/// everything below it in the order of names.
 ///
-/// A pattern (`models/*.pb`) stands for everything that it matches; only where all of that are
-/// files of V1 checkpoints it is one checkpoint, as TensorFlow takes it.
+/// A pattern (`models/*.pb`) stands for everything that it matches; only if all matches are files
+/// of V1 checkpoints is it one checkpoint, as in TensorFlow.
 ///
-/// What cannot be read is a verdict too; the only error is [`Cancelled`], which ends the walk.
-/// Below the directory itself, links to directories are not followed, so that the walk ends, and
-/// nothing but files is opened, so that it does not wait for a pipe. Files of no kind that is
-/// judged get no verdict and are [counted](Walk::skipped), unless their name is one of a judged
+/// A file that cannot be read gets a verdict too; the only error is [`Cancelled`], which ends the
+/// walk. Below the directory itself, links to directories are not followed, so that the walk ends,
+/// and only files are opened, so that it does not wait for a pipe. Files of kinds that are not
+/// judged get no verdict and are [counted](Walk::skipped), unless their name is that of a judged
 /// kind. A directory without any artifact is `not_found`.
 pub fn walk(path: impl AsRef<Path>, options: &Options) -> Walk<'_> {
     Walk {
@@ -68,17 +69,17 @@ pub fn all(
     walk(path, options)
 }
 
-/// Files that a walk skipped because they are of no kind that is judged: files, links to
-/// directories, pipes, checkpoints of other libraries.
+/// Files that a walk skipped because their kind is not judged: files, links to directories, pipes,
+/// checkpoints of other libraries.
 ///
-/// Neither what is excluded is in it, nor what belongs to an artifact: its shards, assets and
-/// parts.
+/// Excludes files that were left out by the caller, and files that belong to an artifact: its
+/// shards, assets and parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
     /// Number of skipped files.
     pub count: u64,
-    /// The first hundred of them.
+    /// The first hundred of their paths.
     pub paths: Vec<PathBuf>,
 }
 
@@ -91,31 +92,32 @@ impl Skipped {
     }
 }
 
-/// A path at which a walk found nothing that can be looked into, and why.
+/// The error for a path at which a walk found nothing that it can open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unopened {
     /// The path.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub reason: Box<Reason>,
 }
 
 /// The progress of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing was looked at.
+    /// Nothing was visited yet.
     Begin,
     /// No artifact was found yet.
     Nothing,
-    /// There was an artifact.
+    /// An artifact was found.
     Found,
-    /// There was none, which was said, or the work was stopped.
+    /// The walk has ended: without an artifact, which was reported, or because the work was
+    /// stopped.
     Ended,
 }
 
-/// Says of a path below a walked directory, and whether that is a directory, whether it is left
-/// out.
+/// Returns true if a path below a walked directory is left out; the second argument tells if the
+/// path is a directory.
 type Excludes<'o> = dyn Fn(&Path, bool) -> bool + 'o;
 
 struct Excluded<'o>(Option<Box<Excludes<'o>>>);
@@ -126,17 +128,16 @@ impl fmt::Debug for Excluded<'_> {
     }
 }
 
-/// The verdicts on everything at a path, one after another; see [`walk`].
+/// Iterator over the verdicts on everything at a path; see [`walk`].
 #[derive(Debug)]
 pub struct Walk<'o> {
     root: PathBuf,
-    /// The tree that has the path and all below it.
+    /// The tree that contains the path.
     tree: Arc<dyn Tree>,
     stage: Stage,
-    /// The paths that are still to be visited, the next one last, with its depth below the path
-    /// that was given.
+    /// The paths still to be visited, the next one last, each with its depth below the given path.
     pending: Vec<(PathBuf, usize)>,
-    /// Files that an index beside them names: they are judged with it.
+    /// Files that an index beside them names: they are checked with it.
     covered: HashSet<PathBuf>,
     directory: bool,
     skipped: Skipped,
@@ -144,41 +145,40 @@ pub struct Walk<'o> {
     excluded: Excluded<'o>,
     /// The consumers to judge for; if empty, the consumer of the options.
     consumers: Vec<Consumer>,
-    /// Verdicts on the artifact that was found last, of which the iterator has given some.
+    /// Verdicts on the last artifact that was found, some of which the iterator has returned.
     given: std::vec::IntoIter<Verdict>,
     options: &'o Options,
 }
 
 impl<'o> Walk<'o> {
-    /// Returns the same, where every file is taken as one of this kind: the caller knows better
-    /// than name and content say.
+    /// Treats every file as one of this kind, overriding detection.
     #[must_use]
     pub fn of_kind(self, kind: Kind) -> Self {
         Self { kind: Some(kind), ..self }
     }
 
-    /// Returns the same, of a path of this tree of files: object storage, or a tree of one's own.
+    /// Sets the tree of files of the path: object storage, or a custom tree.
     #[must_use]
     pub fn in_tree(self, tree: Arc<dyn Tree>) -> Self {
         Self { tree, ..self }
     }
 
-    /// Returns the same, which leaves out what `excluded` says, neither checked nor skipped. It is
-    /// asked about the path of each entry below the walked directory, and whether the entry is a
-    /// directory, into which the walk then does not go.
+    /// Leaves out the paths for which `excluded` returns true; they are neither checked nor counted
+    /// as skipped. It is called with the path of each entry below the walked directory, and with
+    /// true for a directory, which the walk then does not enter.
     #[must_use]
     pub fn without(self, excluded: impl Fn(&Path, bool) -> bool + 'o) -> Self {
         Self { excluded: Excluded(Some(Box::new(excluded))), ..self }
     }
 
-    /// Checks for each of these consumers, and ignores the consumer of the options; each artifact
-    /// has a verdict for each. Without consumers, the one of the options is used.
+    /// Sets the consumers, which replace the consumer of the options; each artifact gets a verdict
+    /// for each. Without consumers, the one of the options is used.
     #[must_use]
     pub fn for_consumers(self, consumers: impl IntoIterator<Item = Consumer>) -> Self {
         Self { consumers: consumers.into_iter().collect(), ..self }
     }
 
-    /// Returns the verdicts on the next artifact, one for each consumer; [`Iterator`] gives them
+    /// Returns the verdicts on the next artifact, one for each consumer; [`Iterator`] returns them
     /// one by one.
     pub fn next_artifact(&mut self) -> Option<Result<Verdicts, Cancelled>> {
         let verdicts = match self.next_opened()? {
@@ -194,8 +194,8 @@ impl<'o> Walk<'o> {
     /// Returns the next artifact without a verdict, for callers that inspect it.
     ///
     /// # Errors
-    /// [`Unopened`] for a path at which there is nothing, or nothing that can be read; the walk goes
-    /// on behind it.
+    /// [`Unopened`] for a path at which there is nothing that can be read; the walk continues after
+    /// it.
     ///
     /// ```no_run
     /// use serdes_check::{self as check, Options};
@@ -226,7 +226,7 @@ impl<'o> Walk<'o> {
         Some(Err(self.unopened(&self.root, reason)))
     }
 
-    /// Returns true if a directory was walked into: the path was no artifact of its own.
+    /// Returns true if a directory was walked into, because the path was not an artifact itself.
     #[must_use]
     pub fn is_of_directory(&self) -> bool {
         self.directory
@@ -261,7 +261,7 @@ impl<'o> Walk<'o> {
         })
     }
 
-    /// Returns the next artifact, or path at which there is none.
+    /// Returns the next artifact, or the next path without one.
     fn find(&mut self) -> Option<Result<Artifact, Unopened>> {
         if self.stage == Stage::Begin
             && let Some(found) = self.begin()
@@ -307,11 +307,11 @@ impl Walk<'_> {
         if matches.iter().all(is_v1) { None } else { Some(matches) }
     }
 
-    /// Looks at one entry of a directory; `None` if it is no artifact.
+    /// Visits one entry of a directory; returns `None` if it is not an artifact.
     fn visit(&mut self, path: &Path, depth: usize) -> Option<Result<Artifact, Unopened>> {
         let entry = match self.tree.look_at_entry(path) {
             Ok(entry) => entry,
-            // It was taken away since the directory was read.
+            // It was removed after the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(source) => return Some(Err(self.unopened(path, self.unreadable(path, source)))),
         };
@@ -322,7 +322,7 @@ impl Walk<'_> {
         if is_directory {
             return self.visit_directory(path, depth);
         }
-        // A link to a file is as good as the file; a link to a directory may lead back here.
+        // A link to a file counts as the file; a link to a directory may lead back here.
         match self.tree.look(path) {
             Ok(EntryKind::File) => self.visit_file(path),
             Err(source) if is_named_as_artifact(path) => {
@@ -362,7 +362,7 @@ impl Walk<'_> {
                 self.skipped.add(path.to_owned());
                 None
             }
-            // Files of other data are called like data files of a checkpoint too.
+            // Files of other data may be named like data files of a checkpoint.
             Ok(artifact) if is_data && artifact.kind() == Kind::TensorBundle => {
                 self.skipped.add(path.to_owned());
                 None
@@ -388,8 +388,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the verdicts for every consumer of TensorFlow on a path at which nothing can be
-    /// judged.
+    /// Returns the verdicts for every consumer of TensorFlow on a path without an artifact.
     fn refused(&self, path: &str, reason: &Reason) -> Verdicts {
         let path = path.to_owned();
         let verdict = |consumer| Verdict::without_artifact(path.clone(), consumer, reason.clone());
@@ -417,7 +416,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Notes the files that are named by an index among the entries of a directory.
+    /// Records the files that are named by an index among the entries of a directory.
     fn cover(&mut self, entries: &[PathBuf]) {
         if self.kind.is_some() {
             return;
@@ -434,19 +433,19 @@ impl Walk<'_> {
     }
 }
 
-/// Returns true if a directory holds the parts of the state beside it: `x.sds.parts` of `x.sds`.
+/// Returns true if a directory holds the parts of the state beside it: `x.sds.parts` for `x.sds`.
 fn is_parts_of_a_state(tree: &Arc<dyn Tree>, directory: &Path) -> bool {
     directory.extension().is_some_and(|extension| extension == "parts")
         && open(tree, &directory.with_extension(""), None)
             .is_ok_and(|artifact| artifact.kind() == Kind::DeviceState)
 }
 
-/// Returns true if a name is that of a kind that is judged, so that other contents are worth a
-/// verdict: a page that was saved in place of a model must not be skipped.
+/// Returns true if a name is that of a judged kind, so that other contents get a verdict: a page
+/// that was saved in place of a model must not be skipped.
 fn is_named_as_artifact(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match of_judged(&name) {
-        // Notes and listings are named like that too.
+        // Notes and listings have such names too.
         Some(Kind::CheckpointV1) => false,
         Some(_) => true,
         None => name.ends_with(".pb") && name != "fingerprint.pb" && name != "keras_metadata.pb",

@@ -184,7 +184,7 @@ impl<'a> Artifact<'a> {
         findings: Findings,
     ) -> Vec<Reason> {
         let accepting = self.accepting(options);
-        // What other releases read is not damaged.
+        // A module that other releases read is not damaged.
         let rule_of = |rule| match rule {
             Rule::Corrupt if !accepting.is_empty() => Rule::ReleaseRefuses,
             rule => rule,

@@ -1,26 +1,26 @@
-//! Zip archives: which program wrote one, by the names of what is in it.
+//! Zip archives: the kind, by the names of their entries.
 
 use std::io;
 
 use super::{super::Kind, file::File};
 
-/// Bytes of the end of an archive in which its end record stands: the record and the longest
-/// comment.
+/// Length of the part at the end of an archive that contains its end record: the record and the
+/// longest comment, in bytes.
 const LONGEST_END: usize = 22 + 0xffff;
 
-/// Bytes of the list of entries that are read.
+/// Limit on the bytes of the list of entries that are read.
 const LONGEST_LIST: usize = 64 * 1024;
 
 /// Returns true if the bytes begin an archive: with an entry, or with the end record of an empty
-/// one. The bytes after the letters are tags of the field 0, which no protobuf parser accepts.
+/// one. The bytes after `PK` are tags of the field 0, which no protobuf parser accepts.
 pub(super) fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// Returns the kind of an archive; a generic one is what its name says.
+/// Returns the kind of an archive; a generic archive has the kind that its file name implies.
 pub(super) fn kind(file: &File<'_>) -> io::Result<Kind> {
     let first = first_name(file.head).unwrap_or_default();
-    // An archive that is cut off has no list any more, and still its first entry.
+    // A truncated archive has no list, but still its first entry.
     let names = names(file)?.filter(|names| !names.is_empty());
     let names = names.unwrap_or_else(|| vec![first.to_owned()]);
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -45,12 +45,12 @@ pub(super) fn kind(file: &File<'_>) -> io::Result<Kind> {
     Ok(kind)
 }
 
-/// Returns the name of the entry at the beginning.
+/// Returns the name of the first entry.
 fn first_name(head: &[u8]) -> Option<&str> {
     name(head, b"PK\x03\x04", 26, 30)
 }
 
-/// Returns a name whose length stands at `length_at`, and which itself stands at `name_at`.
+/// Returns the name at `name_at`, whose length is at `length_at`.
 fn name<'b>(entry: &'b [u8], mark: &[u8], length_at: usize, name_at: usize) -> Option<&'b str> {
     let rest = entry.strip_prefix(mark)?;
     let length = rest.get(length_at - mark.len()..)?.first_chunk()?;
@@ -92,7 +92,7 @@ fn list(file: &File<'_>) -> io::Result<Option<(u64, u64)>> {
         if offset != u64::from(u32::MAX) {
             return Ok(Some((offset, length)));
         }
-        // Beyond 4 GiB the record is preceded by one with longer numbers, and a pointer to that.
+        // Beyond 4 GiB the record follows one with wider numbers, and a pointer to it.
         return list_beyond(file, start + at as u64);
     }
     Ok(None)

@@ -1,24 +1,25 @@
-//! The file that is looked at: its ends are in memory.
+//! The file to be detected, with its ends in memory.
 
 use std::io;
 
 use serdes_files::{ReadAt, read_at::read_up_to};
 
-/// Bytes that are read of the beginning of a file, and of the end of one that may be a text.
+/// Number of bytes that are read from the beginning of a file, and from the end of one that may be
+/// text.
 pub(crate) const HEAD: usize = 4096;
 
-/// The file that is looked at.
+/// The file to be detected.
 pub(super) struct File<'f> {
     pub(super) source: &'f dyn ReadAt,
     pub(super) size: u64,
-    /// Its first bytes: all of them if they are fewer than [`HEAD`].
+    /// Its first bytes: all of them if there are at most [`HEAD`].
     pub(super) head: &'f [u8],
-    /// Its name, in small letters; empty for standard input.
+    /// Its name in lower case; empty for standard input.
     pub(super) name: &'f str,
 }
 
 impl File<'_> {
-    /// Up to `buffer.len()` bytes from `offset`.
+    /// Reads up to `buffer.len()` bytes from `offset`.
     pub(super) fn read<'b>(&self, buffer: &'b mut [u8], offset: u64) -> io::Result<&'b [u8]> {
         let here = usize::try_from(offset).ok().and_then(|offset| self.head.get(offset..));
         match here {

@@ -1,4 +1,4 @@
-//! Flatbuffers: models of TensorFlow Lite, and what jax.export serializes.
+//! Flatbuffers: TensorFlow Lite models, and files of jax.export.
 
 use std::io;
 
@@ -19,15 +19,15 @@ pub(super) fn is_tflite(file: &File<'_>) -> bool {
     file.head.get(4..8) == Some(b"TFL3") && root(file).is_some()
 }
 
-/// The fields of a serialized function that tell it.
+/// The field numbers of a serialized function that identify it.
 const NAME: usize = 1;
 const TREES: [usize; 2] = [2, 4];
 const MODULE: usize = 13;
 
-/// The fewest fields that any release of jax writes.
+/// Smallest number of fields that any release of jax writes.
 const FEWEST_FIELDS: usize = 16;
 
-/// The longest name of a function that tells one whose module does not.
+/// Limit on the length of a function name that identifies a file without a valid module.
 const LONGEST_NAME: usize = 1000;
 
 /// Returns true if a file is a serialized `jax.export.Exported`. It has no identifier: its root
@@ -61,25 +61,25 @@ fn has_name(file: &File<'_>, table: &Table) -> io::Result<bool> {
     })
 }
 
-/// Returns the number of 32 bits at a place, if it is inside of the file.
+/// Returns the 32-bit number at an offset, if it is inside the file.
 fn number(file: &File<'_>, at: u64) -> io::Result<Option<u32>> {
     let mut bytes = [0; 4];
     Ok(file.read(&mut bytes, at)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)))
 }
 
-/// A table, and where its fields are.
+/// A table, with the offsets of its fields.
 struct Table {
     at: u64,
-    /// The places of its fields, counted from the table; 0 is none.
+    /// The offsets of its fields relative to the table; 0 for an absent field.
     places: Vec<u16>,
 }
 
 impl Table {
-    /// The most fields that are looked at; an exported function has 27.
+    /// Limit on the fields that are read; an exported function has 27.
     const MOST_FIELDS: usize = 64;
 
-    /// Returns the table at a place. The places of its fields stand before it, or where another
-    /// table has the same.
+    /// Returns the table at an offset. The offsets of its fields are stored before it, or shared
+    /// with another table.
     fn read(file: &File<'_>, at: u64) -> io::Result<Option<Self>> {
         let Some(back) = number(file, at)? else { return Ok(None) };
         let places = i64::try_from(at).ok().map(|at| at - i64::from(back.cast_signed()));

@@ -1,9 +1,9 @@
-//! Messages of IFRT: values under their type names, and bare messages, which nothing names.
+//! Messages of IFRT: values under their type names, and bare messages without a name.
 //!
-//! A bare message and a GraphDef are both nothing but fields, and a parser of graphs steps over
-//! those that it does not know. Bytes that may be a graph are one: with versions, with nodes that
-//! all have operations, or with a function. So are no bytes at all, which every message is whose
-//! fields have their defaults.
+//! A bare message and a GraphDef both consist of fields only, and a parser of graphs skips unknown
+//! fields. Bytes that may be a graph count as one: with versions, with nodes that all have
+//! operations, or with a function. So do zero bytes, which are a valid encoding of every message
+//! with default values.
 
 use std::io;
 
@@ -19,7 +19,7 @@ use super::file::File;
 /// The prefix of the type names.
 const NAMES: &[u8] = b"xla::ifrt::";
 
-/// The longest bare message, in bytes; they are lists of devices and dimensions.
+/// Limit on the length of a bare message, in bytes; they are lists of devices and dimensions.
 const LONGEST_BARE: u64 = 1 << 20;
 
 /// Returns true if a message begins with a type name of IFRT's.
@@ -27,8 +27,8 @@ pub(super) fn is_serialized(head: &[u8]) -> bool {
     matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= NAMES.len() && name.starts_with(NAMES))
 }
 
-/// Returns true if a file is a bare message of IFRT or of its proxy: no graph may be in it, and one
-/// of the messages decodes it and encodes to the same bytes.
+/// Returns true if a file is a bare message of IFRT or its proxy: it cannot contain a graph, and
+/// one of the messages decodes it and encodes to the same bytes.
 pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     if file.size > LONGEST_BARE || !is_plausible(file.head) {
         return Ok(false);
@@ -38,13 +38,13 @@ pub(super) fn is_bare(file: &File<'_>) -> io::Result<bool> {
     Ok(!has_graph(&bytes) && is_message(&bytes))
 }
 
-/// Returns true if the first field is one of the few that messages of IFRT have.
+/// Returns true if the first field is one of the few that messages of IFRT begin with.
 fn is_plausible(head: &[u8]) -> bool {
     head.first().is_some_and(|tag| (1..=15).contains(&(tag >> 3)))
 }
 
-/// Returns true if a graph may be in the bytes: versions, nodes that all have operations, a
-/// function, or nothing but the version number that graphs of the first TensorFlow had.
+/// Returns true if the bytes may contain a graph: versions, nodes that all have operations, a
+/// function, or only the version number that graphs of the first TensorFlow had.
 fn has_graph(bytes: &Vec<u8>) -> bool {
     let options = ReadOptions::default().with_operations_counted(true);
     let Ok(graphs) = graph::read(bytes, Message::GraphDef, Form::Binary, &options) else {
@@ -74,8 +74,8 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
 }
 
-/// Returns true if a message has no other fields than the versions of a graph: a producer, the
-/// oldest consumer, and consumers that must not read it, one by one or packed. It may be empty.
+/// Returns true if a message has only the fields of a graph's versions: a producer, the oldest
+/// consumer, and consumers that must not read it, one by one or packed. It may be empty.
 fn is_versions(message: &[u8]) -> bool {
     let mut fields = WireReader::new(Dialect::Prost, message);
     loop {
@@ -112,7 +112,8 @@ const SIGNATURE: u32 = 1;
 /// The number of the field `name` of an OpDef.
 const NAME: u32 = 1;
 
-/// Returns the contents of the fields of this number, up to the first byte that is none of a field.
+/// Returns the contents of the fields of this number, up to the first byte that is not part of a
+/// field.
 fn contents(number: u32, message: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut fields = WireReader::new(Dialect::Prost, message);
     std::iter::from_fn(move || fields.next_field().ok().flatten()).filter_map(move |field| {
@@ -127,7 +128,7 @@ fn is_written_again<M: prost::Message + Default>(bytes: &[u8]) -> bool {
     M::decode(bytes).is_ok_and(|message| message.encode_to_vec() == bytes)
 }
 
-/// The checks of the messages of a package, one a message.
+/// Defines the checks of the messages of a package, one per message.
 macro_rules! messages {
     ($package:ident: $($name:ident),* $(,)?) => {
         &[$(is_written_again::<$package::$name>),*]
@@ -136,7 +137,7 @@ macro_rules! messages {
 
 type IsMessage = fn(&[u8]) -> bool;
 
-/// The messages by package; of several that have the same fields, one.
+/// The messages by package; one for each set of fields.
 const MESSAGES: [&[IsMessage]; 4] = [
     messages!(
         ifrt:
@@ -172,7 +173,7 @@ const MESSAGES: [&[IsMessage]; 4] = [
     ),
 ];
 
-/// Returns true if bytes are one of the messages, all fields of which are known.
+/// Returns true if the bytes are one of the messages, without unknown fields.
 fn is_message(bytes: &[u8]) -> bool {
     MESSAGES.iter().any(|package| package.iter().any(|is_it| is_it(bytes)))
 }

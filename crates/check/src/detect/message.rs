@@ -1,5 +1,5 @@
-//! Protobuf messages that are no graph, and that a parser of graphs would take for an empty one: it
-//! steps over every field that it does not know.
+//! Protobuf messages other than graphs. A parser of graphs would read them as empty graphs, because
+//! it skips unknown fields.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use serdes_wire::varint;
 
 use super::{super::Kind, file::File};
 
-/// Fields of a message that are looked at.
+/// Limit on the fields of a message that are read.
 const MOST_FIELDS: usize = 4096;
 
-/// The longest fingerprint: five numbers, versions, an identifier.
+/// Limit on the length of a fingerprint, which has five numbers, versions and an identifier.
 const LONGEST_FINGERPRINT: u64 = 1024;
 
 /// A field of the outermost message.
@@ -21,11 +21,11 @@ struct Field {
 
 enum Content {
     Number(u64),
-    /// The offset of the bytes and their length, which may exceed the file.
+    /// The offset and the length of the bytes; they may exceed the file.
     Bytes(u64, u64),
 }
 
-/// Fields of wire types that neither kind has end the walk.
+/// Returns `None` at a field of a wire type that neither kind has.
 fn next(file: &File<'_>, at: &mut u64) -> io::Result<Option<Field>> {
     let mut bytes = [0; 20];
     let bytes = file.read(&mut bytes, *at)?;
@@ -49,7 +49,7 @@ fn next(file: &File<'_>, at: &mut u64) -> io::Result<Option<Field>> {
     Ok(Some(field))
 }
 
-/// Returns the kind of a message that is no graph, if it is one that is known.
+/// Returns the kind of a message other than a graph, if it is a known one.
 pub(super) fn kind(file: &File<'_>) -> io::Result<Option<Kind>> {
     if is_onnx(file)? {
         return Ok(Some(Kind::Onnx));
@@ -69,7 +69,7 @@ fn is_onnx(file: &File<'_>) -> io::Result<bool> {
             (5, Content::Number(_)) => {}
             (7, Content::Bytes(start, length)) => graph = is_onnx_graph(file, start, length)?,
             (2 | 3 | 4 | 6 | 8 | 14 | 20 | 25 | 26, Content::Bytes(..)) => {}
-            // Extensions of others.
+            // Custom extensions.
             (100.., _) => {}
             _ => return Ok(false),
         }
@@ -83,8 +83,8 @@ fn is_onnx(file: &File<'_>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Returns true if a message begins with a field of ONNX's GraphProto, all of which are messages or
-/// texts.
+/// Returns true if a message begins with a field of ONNX's GraphProto, whose fields are all
+/// messages or strings.
 fn is_onnx_graph(file: &File<'_>, start: u64, length: u64) -> io::Result<bool> {
     let mut at = start;
     if length == 0 {

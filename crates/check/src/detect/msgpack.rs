@@ -1,14 +1,14 @@
-//! Msgpack, as `flax.serialization` writes trees of arrays: maps inside one another, and each array an
-//! extension of its type.
+//! Msgpack as `flax.serialization` writes trees of arrays: nested maps, with each array in an
+//! extension type.
 
-/// The type of flax's extension for an array.
+/// The extension type that flax uses for an array.
 const ARRAY: u8 = 1;
 
-/// Values that are looked at: an array is among the first of a tree.
+/// Limit on the values that are read: an array is among the first of a tree.
 const MOST_VALUES: usize = 1024;
 
-/// Returns true if bytes begin a map with text keys that contains an array of flax. The first byte
-/// of a map, 0x80 to 0xdf, would be the tag of a field that graphs do not have.
+/// Returns true if bytes begin a map with string keys that contains an array of flax. The first
+/// byte of a map, 0x80 to 0xdf, would be the tag of a field that graphs do not have.
 pub(super) fn is_flax(head: &[u8]) -> bool {
     let mut rest = head;
     let is_map = matches!(take(&mut rest), Some(Value::Map));
@@ -26,8 +26,7 @@ fn has_array(mut rest: &[u8]) -> bool {
     false
 }
 
-/// Returns true if the bytes of an extension begin with a shape, the name of a type, and the
-/// elements.
+/// Returns true if the bytes of an extension begin with a shape, a type name, and the elements.
 fn is_array(content: &[u8]) -> bool {
     let Some((0x93, mut rest)) = content.split_first().map(|(first, rest)| (*first, rest)) else {
         return false;
@@ -39,16 +38,16 @@ fn is_array(content: &[u8]) -> bool {
 }
 
 enum Value<'b> {
-    /// A map or an array: the values in it follow.
+    /// A map or an array, followed by its values.
     Map,
     Array(usize),
     Text,
-    /// Its type and its bytes, as far as they are here.
+    /// An extension: its type and its bytes, as far as they are available.
     Extension(u8, &'b [u8]),
     Other,
 }
 
-/// Takes the next value, without what is in it.
+/// Takes the next value, without nested values.
 fn take<'b>(rest: &mut &'b [u8]) -> Option<Value<'b>> {
     let tag = number(rest, 1)?;
     Some(match tag {
@@ -93,7 +92,7 @@ fn skip<'b>(rest: &mut &'b [u8], length: usize, value: Value<'b>) -> Option<Valu
     Some(value)
 }
 
-/// Reads a big-endian number of this number of bytes.
+/// Reads a big-endian number of `bytes` bytes.
 fn number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
     let (number, behind) = rest.split_at_checked(bytes)?;
     *rest = behind;

@@ -1,4 +1,4 @@
-//! Kinds of artifacts by the names of their files.
+//! Kinds of artifacts by file name.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use serdes_tensors as tensor_io;
 
 use super::super::Kind;
 
-/// Returns a name that says which of the kinds that are judged it is: it counts more than a content
-/// without a mark.
+/// Returns the judged kind that a name implies: it takes precedence over content without a mark.
 pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     let kind = if file == "saved_model.pb" || file == "saved_model.pbtxt" {
         Kind::SavedModel
@@ -37,8 +36,8 @@ pub(in super::super) fn of_judged(file: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns a name, in small letters, that says which of the other kinds it is: it counts where
-/// nothing else tells.
+/// Returns the other kind that a name, in lower case, implies: it is used where nothing else
+/// decides.
 pub(super) fn of_other(file: &str) -> Option<Kind> {
     if file == "fingerprint.pb" {
         return Some(Kind::Fingerprint);
@@ -65,9 +64,9 @@ pub(super) fn of_other(file: &str) -> Option<Kind> {
 pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     let lower = file.to_ascii_lowercase();
     let library = || (extension(&lower) == "so").then_some(Kind::Plugin);
-    // TensorFlow looks into it whatever its length is.
+    // TensorFlow reads the file even if it is empty.
     let list = || (file == checkpoint_state::FILE_NAME).then_some(Kind::CheckpointState);
-    // A message of IFRT in a file that is called by its type: xla.ifrt.ShapeProto.binpb.
+    // A message of IFRT in a file named after its type: xla.ifrt.ShapeProto.binpb.
     let message = || {
         let is_one = extension(&lower) == "binpb" && lower.contains("xla.ifrt.");
         is_one.then_some(Kind::IfrtMessage)
@@ -75,7 +74,7 @@ pub(in super::super) fn of_empty_file(file: &str) -> Option<Kind> {
     of_judged(file).or_else(list).or_else(|| of_other(&lower)).or_else(library).or_else(message)
 }
 
-/// Returns true if a name, in lower case, is that of a text, whatever else it contains:
+/// Returns true if a name, in lower case, is that of a text, even if it resembles another kind:
 /// `model.ckpt-notes.txt`.
 pub(super) fn says_text(file: &str) -> bool {
     matches!(
@@ -95,8 +94,7 @@ pub(super) fn says_text(file: &str) -> bool {
     )
 }
 
-/// Returns true if a name, in small letters, is one of TensorFlow's messages in the form of
-/// protobuf.
+/// Returns true if a name, in lower case, is that of a TensorFlow message in protobuf form.
 pub(super) fn says_protobuf(file: &str) -> bool {
     extension(file) == "pb"
 }

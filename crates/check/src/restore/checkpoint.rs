@@ -1,6 +1,6 @@
 //! The checkpoint of a model, in either format.
 //!
-//! Knows how a tensor is found in both. It must never know which tensors a model restores.
+//! Finds tensors in both formats. Does not depend on the tensors that a model restores.
 
 use std::{cell::RefCell, path::Path, sync::Arc};
 
@@ -15,14 +15,14 @@ use serdes_graph_format::data_type::describe;
 
 use super::RestoreError;
 
-/// A checkpoint that is open.
+/// An open checkpoint.
 #[derive(Debug)]
 pub(crate) enum Checkpoint {
     V2(Box<Bundle>),
     V1(CheckpointV1),
 }
 
-/// The one file of a V1 checkpoint.
+/// The only file of a V1 checkpoint.
 #[derive(Debug)]
 struct OneFile(Arc<dyn ReadAt>);
 
@@ -33,7 +33,7 @@ impl Files for OneFile {
 }
 
 impl Checkpoint {
-    /// Opens the V1 checkpoint that is one file, whatever its versions are.
+    /// Opens the V1 checkpoint in one file, without checking its versions.
     pub(crate) fn open_v1(tree: &dyn Tree, path: &Path) -> Result<Self, RestoreError> {
         let file =
             tree.open(path).map_err(|source| BundleError::Io { path: path.to_owned(), source })?;
@@ -41,7 +41,7 @@ impl Checkpoint {
         Ok(Self::V1(opened))
     }
 
-    /// Returns a look-up of many tensors.
+    /// Creates a look-up for many tensors.
     pub(super) fn lookup(&self) -> Lookup<'_> {
         let cursor = match self {
             Self::V2(bundle) => Some(RefCell::new(bundle.table().cursor())),
@@ -51,16 +51,16 @@ impl Checkpoint {
     }
 }
 
-/// A look-up of one tensor after the other, which is fast where their names ascend.
+/// Looks up tensors one after another; fast if their names are ascending.
 pub(super) struct Lookup<'c> {
     pub(super) checkpoint: &'c Checkpoint,
-    /// Keeps the block of the index that was read last.
+    /// Keeps the last block of the index that was read.
     cursor: Option<RefCell<Cursor<'c, Arc<dyn ReadAt>>>>,
 }
 
 impl Lookup<'_> {
-    /// Returns the shape of what RestoreV2 gives for a tensor or a part of it, of this element
-    /// type. Nothing of its data is read.
+    /// Returns the shape that RestoreV2 gives for a tensor or a part of it, with this element type.
+    /// Reads none of its data.
     pub(super) fn restorable(
         &self,
         name: &[u8],
@@ -115,8 +115,8 @@ impl Lookup<'_> {
     }
 }
 
-/// Returns the part of a tensor that a specification stands for, which says the shape of the whole
-/// as well.
+/// Returns the part of a tensor that a specification describes; the specification has the shape of
+/// the whole as well.
 fn part_of(name: &[u8], slice: &[u8], shape: &[i64]) -> Result<Option<TensorSlice>, RestoreError> {
     if slice.is_empty() {
         return Ok(None);

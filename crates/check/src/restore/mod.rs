@@ -1,13 +1,13 @@
-//! Checks that the checkpoint beside a SavedModel has what a loader restores from it.
+//! Checks that the checkpoint of a SavedModel has everything that a loader restores from it.
 //!
-//! A saver reads tensors by name and part, as RestoreV2 does: the entry must be there with the type,
-//! and its bytes within its files; where a variable is assigned with its shape, that counts as well.
-//! `tf.saved_model.load` brings the objects of the model together with those that the checkpoint
-//! tells of, from the outermost one on, and restores those that it has brought together; a variable
-//! that is left over is an error. Nothing of the data is read but the description of these objects.
+//! A saver reads tensors by name and part, as RestoreV2 does: the entry must exist with the type,
+//! and its bytes must be within its files; if a variable is assigned with a shape, that must match
+//! as well. `tf.saved_model.load` matches the objects of the model with those that the checkpoint
+//! describes, starting at the root, and restores the matched ones; an unmatched variable is an
+//! error. Of the data only the description of these objects is read.
 //!
-//! Knows the two formats of checkpoints and what a loader asks of them. It must never know which
-//! loader asks, nor what a verdict is.
+//! Depends on the two formats of checkpoints and on what loaders request from them, but not on the
+//! individual loaders or on verdicts.
 
 mod checkpoint;
 mod error;

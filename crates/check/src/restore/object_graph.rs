@@ -1,26 +1,26 @@
-//! The objects that a checkpoint tells of (`tensorflow.TrackableObjectGraph`).
+//! The objects that a checkpoint describes (`tensorflow.TrackableObjectGraph`).
 //!
-//! Knows the message. It must never know the objects of a model.
+//! Parses the message. Does not depend on the objects of a model.
 
 use std::collections::HashMap;
 
 use serdes_wire::{Dialect, Field, FieldValue, Malformed, WireReader};
 
-/// The name of the tensor that describes them.
+/// The name of the tensor with the description.
 pub(super) const DESCRIPTION: &[u8] = b"_CHECKPOINTABLE_OBJECT_GRAPH";
 
-/// An object.
+/// An object of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TrackedObject {
-    /// The ranges of its parts in the lists of all objects.
+    /// The ranges of its parts in the lists for all objects.
     children: (usize, usize),
     keys: (usize, usize),
     slots: (usize, usize),
-    /// True if a class of its own restores it.
+    /// True if a registered class restores it.
     pub(super) is_registered: bool,
 }
 
-/// A variable that an optimizer keeps for another one.
+/// A variable that an optimizer keeps for another variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TrackedSlot<'b> {
     pub(super) original: i32,
@@ -28,13 +28,13 @@ pub(super) struct TrackedSlot<'b> {
     pub(super) slot: i32,
 }
 
-/// All objects, by their numbers.
+/// All objects, by number.
 #[derive(Debug, Default)]
 pub(super) struct TrackedObjects<'b> {
     pub(super) objects: Vec<TrackedObject>,
     children: Vec<(&'b [u8], i32)>,
     keys: Vec<&'b [u8]>,
-    /// By the names that variables have in a graph, the keys of their values.
+    /// The keys of variables' values, by the names of the variables in a graph.
     pub(super) graph_names: HashMap<&'b [u8], &'b [u8]>,
     slots: Vec<TrackedSlot<'b>>,
 }
@@ -54,12 +54,12 @@ impl<'b> TrackedObjects<'b> {
         within(&self.keys, object.keys)
     }
 
-    /// Returns the slots of an object that is an optimizer.
+    /// Returns the slots of an object, if it is an optimizer.
     pub(super) fn slots(&self, object: &TrackedObject) -> &[TrackedSlot<'b>] {
         within(&self.slots, object.slots)
     }
 
-    /// Returns the position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by its number, interpreted as an index into a Python list.
     pub(super) fn position(&self, number: i32) -> Option<usize> {
         let count = i64::try_from(self.objects.len()).ok()?;
         let number = i64::from(number);
@@ -116,7 +116,7 @@ fn text(bytes: &[u8]) -> Result<&[u8], Malformed> {
     }
 }
 
-/// Returns the texts with the numbers 1 to 3.
+/// Returns the strings in the fields 1 to 3.
 fn texts(mut fields: WireReader<'_>) -> Result<[&[u8]; 3], Malformed> {
     let mut found: [&[u8]; 3] = [b""; 3];
     while let Some(Field { number, value, .. }) = fields.next_field()? {

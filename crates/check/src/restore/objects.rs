@@ -1,7 +1,8 @@
-//! Finds the values that `tf.saved_model.load` misses in a checkpoint for the objects of a model.
+//! Finds the values for the objects of a model that `tf.saved_model.load` does not find in a
+//! checkpoint.
 //!
-//! Knows how Python brings the two together: breadth first from the outermost object, by the names
-//! of children; the first object of a checkpoint that an object of the model meets restores it.
+//! Matches objects as Python does: breadth first from the root, by the names of children; an object
+//! of the model is restored by the first object of the checkpoint that it is matched with.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -25,15 +26,15 @@ const ATTRIBUTES: &[u8] = b".ATTRIBUTES/";
 /// The name of the value of a variable.
 const VALUE: &[u8] = b"VARIABLE_VALUE";
 
-/// The keys and values of a table, behind the key of the table.
+/// The suffixes of a table's key for its keys and values.
 const TABLE: [&[u8]; 2] = [b"-keys", b"-values"];
 
-/// By number of a variable, what optimizers keep for it: the position of the optimizer, the name and
+/// What optimizers keep for a variable, by its number: the position of the optimizer, the name and
 /// the number.
 type SlotsOfVariables<'b> = HashMap<i32, Vec<(usize, &'b [u8], i32)>>;
 
 /// Returns the reasons why the objects of a model cannot be restored; `saver` has the tensors that
-/// its saver reads, of which objects other than variables consist.
+/// its saver reads, which make up the objects other than variables.
 pub(crate) fn by_objects(
     model: &RestoredObjects,
     saver: Option<&RestoredTensors>,
@@ -53,7 +54,7 @@ pub(crate) fn by_objects(
 }
 
 /// Returns the reasons why a saver cannot restore by the names that variables have in a graph, if a
-/// checkpoint that lacks a name describes objects: `tf.compat.v1.train.Saver` reads it so. `None`
+/// checkpoint that lacks a name describes objects, as `tf.compat.v1.train.Saver` reads it. `None`
 /// if the checkpoint describes no objects, or not those of all variables.
 pub(crate) fn by_graph_names(
     restored: &RestoredTensors,
@@ -69,7 +70,7 @@ pub(crate) fn by_graph_names(
     Some(by_saver(&RestoredTensors { tensors, tables: restored.tables.clone() }, checkpoint))
 }
 
-/// Returns the description of the objects, where the checkpoint has one.
+/// Returns the description of the objects, if the checkpoint has one.
 fn described(checkpoint: &Checkpoint) -> Result<Option<Vec<u8>>, RestoreError> {
     let Checkpoint::V2(bundle) = checkpoint else { return Ok(None) };
     let none = |found: &str| RestoreError::Objects { found: found.to_owned() };
@@ -83,8 +84,8 @@ fn described(checkpoint: &Checkpoint) -> Result<Option<Vec<u8>>, RestoreError> {
     Ok(bundle.strings(&entry)?.into_iter().next())
 }
 
-/// Why Python cannot list the tensors of a checkpoint: the description of one of them is none, which
-/// ends the process.
+/// Returns the reason why Python cannot list the tensors of a checkpoint: a malformed description
+/// of one of them, which ends the process.
 fn unlistable(checkpoint: &Checkpoint) -> Option<RestoreError> {
     let Checkpoint::V2(bundle) = checkpoint else { return None };
     let Listing { tensors, defects, .. } = bundle.tensors();
@@ -115,7 +116,7 @@ fn by_names(model: &RestoredObjects, checkpoint: &Checkpoint) -> Vec<RestoreErro
     reached.order.iter().filter_map(|object| error(*object)).collect()
 }
 
-/// Why a tensor does not go into a variable, by their shapes.
+/// Returns the reason why a tensor does not fit a variable, by their shapes.
 fn misfit(name: &[u8], found: &[i64], wanted: Option<&[Option<i64>]>) -> Option<RestoreError> {
     let wanted = wanted?;
     let fits = wanted.len() == found.len()
@@ -132,11 +133,11 @@ fn misfit(name: &[u8], found: &[i64], wanted: Option<&[Option<i64>]>) -> Option<
     })
 }
 
-/// The objects that the outermost one leads to.
+/// The objects that are reachable from the root.
 struct Reached {
-    /// In the order in which they are come to.
+    /// The objects in the order in which they are reached.
     order: Vec<usize>,
-    /// From where, and by which name.
+    /// The parent of each object, and the name of the child.
     from: HashMap<usize, (usize, Name)>,
 }
 
@@ -183,13 +184,13 @@ impl Reached {
     }
 }
 
-/// The objects of a model and those of a checkpoint, brought together.
+/// The matching between the objects of a model and those of a checkpoint.
 struct Matching<'m, 'b> {
     model: &'m RestoredObjects,
     tracked: &'m TrackedObjects<'b>,
-    /// By object of the checkpoint, the object of the model.
+    /// The object of the model, for each object of the checkpoint.
     bound: Vec<Option<usize>>,
-    /// Objects of the model, each with the one of the checkpoint that restores it.
+    /// Objects of the model, each with the object of the checkpoint that restores it.
     restored: HashMap<usize, usize>,
 }
 
@@ -222,7 +223,7 @@ impl<'m, 'b> Matching<'m, 'b> {
                 values.extend(wanted.into_iter().map(|wanted| (place, wanted)));
             }
         }
-        // The index is read from its start to its end.
+        // Sorted, so that the index is read from start to end.
         values.sort_by(|(_, one), (_, other)| one.key().cmp(other.key()));
         let (lookup, saver) = (checkpoint.lookup(), SaverTensors::of(saver));
         for (place, wanted) in values {
@@ -232,7 +233,7 @@ impl<'m, 'b> Matching<'m, 'b> {
         errors.into_iter().map(|(_, error)| error).collect()
     }
 
-    /// Binds the objects of the checkpoint to those of the model.
+    /// Matches the objects of the checkpoint with those of the model.
     fn bring_together(&mut self) -> Result<(), RestoreError> {
         let mut open = VecDeque::new();
         if !self.bind(0, 0) {
@@ -266,7 +267,7 @@ impl<'m, 'b> Matching<'m, 'b> {
         Ok(())
     }
 
-    /// Binds an object of the checkpoint; false where it is bound already.
+    /// Binds an object of the checkpoint; returns false if it is already bound.
     fn bind(&mut self, tracked: usize, object: usize) -> bool {
         let Some(bound) = self.bound.get_mut(tracked).filter(|bound| bound.is_none()) else {
             return false;
@@ -276,7 +277,7 @@ impl<'m, 'b> Matching<'m, 'b> {
         true
     }
 
-    /// Binds the variables that optimizers keep, of each variable that is bound.
+    /// Binds the slot variables of optimizers, for each variable that is bound.
     fn bind_slots(&mut self, by_variable: &SlotsOfVariables<'_>) {
         let slots = self.model.slots.iter().filter_map(|slot| {
             let original = self.model.position(slot.original)?;
@@ -301,7 +302,7 @@ impl<'m, 'b> Matching<'m, 'b> {
     fn wanted(&self, tracked: usize, value: &'m ObjectValue) -> Vec<WantedValue<'m>> {
         let Some(described) = self.tracked.objects.get(tracked) else { return Vec::new() };
         let keys = self.tracked.keys(described);
-        // What a class of a program restores is known to that program alone.
+        // Only the program knows what one of its own classes restores.
         let Some(first) = keys.first().filter(|_| !described.is_registered) else {
             return Vec::new();
         };
@@ -332,9 +333,9 @@ enum WantedValue<'m> {
         data_type: i32,
         shape: Option<&'m [Option<i64>]>,
     },
-    /// Tensors whose names begin like this key.
+    /// Tensors whose names begin with this key.
     Saveable(Vec<u8>),
-    /// The value of a variable whose key is none.
+    /// The value of a variable with a malformed key.
     NoKey(Vec<u8>),
 }
 
@@ -368,7 +369,7 @@ impl WantedValue<'_> {
 #[derive(Default)]
 struct SaverTensors<'s> {
     tensors: BTreeMap<&'s [u8], &'s RestoredTensor>,
-    /// The tables by the names of their values.
+    /// The tables, by the names of their values.
     tables: HashMap<&'s [u8], &'s TableShape>,
 }
 
@@ -383,8 +384,8 @@ impl<'s> SaverTensors<'s> {
     }
 }
 
-/// Returns the reasons why an object cannot be restored that consists of the tensors whose names
-/// begin with its key.
+/// Returns the reasons why an object cannot be restored whose tensors have names that begin with
+/// its key.
 fn saveable_errors(key: &[u8], saver: &SaverTensors<'_>, lookup: &Lookup<'_>) -> Vec<RestoreError> {
     let own = saver.tensors.range(key..).take_while(|(name, _)| name.starts_with(key));
     let (mut errors, mut shapes) = (Vec::new(), HashMap::new());

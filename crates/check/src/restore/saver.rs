@@ -1,4 +1,4 @@
-//! Finds the tensors that a saver misses in a checkpoint.
+//! Finds the tensors that a saver does not find in a checkpoint.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub(crate) fn by_saver(restored: &RestoredTensors, checkpoint: &Checkpoint) -> V
     errors
 }
 
-/// Why the values of a table do not belong to its keys, by their shapes.
+/// Returns the reason why the values of a table do not match its keys, by their shapes.
 pub(super) fn table_error(
     name: String,
     keys: &[i64],

@@ -1,6 +1,6 @@
-//! Turns the rows of the table into the rules, what explains them, and the messages about them.
+//! Generates the rules, their explanations and their messages from the rows of the table.
 //!
-//! Knows the form of a row. It must never know a rule.
+//! Depends on the form of a row, but not on any rule.
 
 /// The text of `serdes explain` about a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,12 +8,12 @@
 pub struct Explanation {
     /// The meaning of the rule.
     pub meaning: &'static str,
-    /// A case in which it refuses.
+    /// A case in which the rule refuses an artifact.
     pub example: &'static str,
     /// The remedy.
     pub remedy: &'static str,
-    /// The messages about artifacts, with `{}` around the parts that vary. Diagnostics that the
-    /// reader of a format finds have the reader's own messages.
+    /// The messages about artifacts, with `{}` around the parts that vary. Diagnostics of the
+    /// reader of a format have the reader's own messages.
     pub messages: &'static [&'static str],
 }
 
@@ -42,7 +42,7 @@ macro_rules! rules {
             messages { $($message:ident($($value:ident),*): $template:literal;)* }
         }
     )*) => {
-        /// Why an artifact is refused or warned about; its id is what programs compare.
+        /// The reason why an artifact is refused or warned about; programs compare its id.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Rule { $($(#[$doc])* $variant,)* }
@@ -51,13 +51,13 @@ macro_rules! rules {
             /// Every rule.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Returns the id, for programs.
+            /// Returns the id of the rule, for programs.
             #[must_use]
             pub const fn id(self) -> &'static str {
                 match self { $(Self::$variant => $id,)* }
             }
 
-            /// Returns the verdict on an artifact for which this is a reason: unacceptable, or
+            /// Returns the outcome for an artifact that breaks the rule: unacceptable or
             /// unreadable.
             #[must_use]
             pub const fn outcome(self) -> Outcome {
@@ -78,7 +78,7 @@ macro_rules! rules {
             }
         }
 
-        /// A sentence about an artifact, and the rule that it is about.
+        /// A message about an artifact, with its rule.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub(crate) struct Message {
             pub(crate) rule: Rule,

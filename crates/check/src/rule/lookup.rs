@@ -1,4 +1,4 @@
-//! A rule by its id, as people write it.
+//! Parsing of rule ids, as people write them.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use serdes::{ErrorKind, version::VersionRule};
 
 use super::Rule;
 
-/// A rule id that does not exist.
+/// The error for a rule id that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRule {
     /// The text found, cut to 60 characters.
@@ -38,13 +38,13 @@ impl UnknownRule {
 }
 
 impl Rule {
-    /// Returns the rule of verdicts that a condition of the VersionDef rule is.
+    /// Returns the rule of verdicts for a condition of the VersionDef rule.
     pub(crate) const fn of_versions(rule: VersionRule) -> Self {
         match rule {
             VersionRule::ProducerTooOld => Self::ProducerTooOld,
             VersionRule::MinConsumer => Self::MinConsumer,
             VersionRule::BadConsumer => Self::BadConsumer,
-            // A consumer that contradicts itself can judge nothing.
+            // A consumer that contradicts itself cannot judge anything.
             VersionRule::ConsumerBelowMinProducer => Self::Unsupported,
         }
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Rule {
 impl FromStr for Rule {
     type Err = UnknownRule;
 
-    /// Takes an id in letters of any size, with hyphens or spaces for underscores.
+    /// Parses an id in upper or lower case, with hyphens or spaces for underscores.
     fn from_str(text: &str) -> Result<Self, UnknownRule> {
         let found: String = text.chars().take(60).collect();
         let id = found.trim().to_ascii_lowercase().replace(['-', ' '], "_");

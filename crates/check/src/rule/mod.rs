@@ -1,8 +1,8 @@
-//! The rules that reasons and warnings follow from: one table of what each means and says.
+//! The rules of reasons and warnings: one table with the meaning and the messages of each.
 //!
-//! A rule is one row of [`table`]: id, verdict, meaning, example, remedy, and the messages that are
-//! about it. What `serdes explain` prints, `docs/rules.md` and the messages of verdicts come from
-//! the row. It must never know an artifact, nor an option of the command.
+//! A rule is one row of [`table`]: id, verdict, meaning, example, remedy, and its messages. The
+//! output of `serdes explain`, `docs/rules.md` and the messages of verdicts are generated from the
+//! row. Does not depend on artifacts or on options of the command.
 
 mod define;
 mod lookup;

@@ -1,11 +1,11 @@
-//! The rules that warn: their findings refuse nothing by themselves.
+//! The rules that only warn: their findings do not refuse an artifact.
 
 use super::Rule;
 
 impl Rule {
-    /// Returns true if the consumer takes an artifact that breaks the rule, so that it is always a
-    /// warning, unless the caller takes none. What other rules find refuses an artifact, and is a
-    /// warning only where it is about a part that is not loaded.
+    /// Returns true if the consumer accepts an artifact that breaks the rule, so that it is always
+    /// a warning, unless the caller accepts none. The findings of other rules refuse an artifact,
+    /// and are warnings only for parts that are not loaded.
     #[must_use]
     pub const fn is_warning(self) -> bool {
         matches!(
