@@ -210,8 +210,8 @@ impl Artifact {
     /// Checks whether each of these consumers may load the artifact, with defaults for all other
     /// options. A file of graphs is read once for all of them, unless one finds it malformed.
     ///
-    /// Of the releases of TensorFlow and jaxlib, only those that load this kind of artifact are
-    /// used. If there are none among the consumers, the newest release is used.
+    /// Only the releases of TensorFlow and jaxlib that load this kind of artifact are used. If
+    /// there are none among the consumers, the newest release is used.
     ///
     /// ```
     /// use serdes_check::{self as check, Consumer};

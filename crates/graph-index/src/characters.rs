@@ -1,8 +1,7 @@
 //! Classifies the characters of short texts, eight at a time.
 //!
-//! Names and inputs are most of what a large graph consists of, and a loop over their bytes costs
-//! more for its end, which branch prediction misses, than for its work. Knows nothing of what the
-//! texts are for.
+//! Names and inputs make up most of a large graph, and a loop over their bytes spends more time on
+//! mispredicting its end than on its work. Does not depend on the use of the texts.
 
 /// Returns every byte of a word.
 const fn each(byte: u8) -> u64 {
@@ -12,8 +11,8 @@ const fn each(byte: u8) -> u64 {
 /// The highest bit of every byte.
 const HIGH: u64 = each(0x80);
 
-/// Hands out words in which every byte of a text is, some of them twice, and nothing else but
-/// `filler`.
+/// Calls a function with words that contain every byte of a text, some of them twice, and otherwise
+/// only `filler`.
 #[inline(always)]
 fn words(text: &[u8], filler: u8, mut see: impl FnMut(u64)) {
     if let Some(last) = text.last_chunk() {
@@ -42,7 +41,7 @@ pub fn are_of_a_name(text: &[u8]) -> bool {
     words(text, b'a', |word| {
         let low = word & !HIGH;
         let letters = within(low | each(0x20), b'a', b'z');
-        // The characters from the minus on are `-./` and the digits.
+        // The characters from the minus sign to `9` are `-./` and the digits.
         all &= (letters | within(low, b'-', b'9') | within(low, b'_', b'_')) & !word;
     });
     all == HIGH
@@ -57,7 +56,7 @@ pub struct Seen {
     pub colon: bool,
 }
 
-/// Looks at all bytes of a text.
+/// Examines all bytes of a text.
 #[inline]
 pub fn seen(text: &[u8]) -> Seen {
     let (mut high, mut other) = (0, HIGH);

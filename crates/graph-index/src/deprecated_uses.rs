@@ -1,6 +1,6 @@
-//! Collects the nodes of deprecated operations while a walk comes to them.
+//! Collects the nodes of deprecated operations during a walk.
 //!
-//! Knows how uses are counted: once a graph, and inside of functions once a function.
+//! Depends on the way uses are counted: once per graph, and inside functions once per function.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ pub struct DeprecatedUse {
     pub operation: DeprecatedOperation,
     /// The first of the nodes.
     pub node: String,
-    /// The function that they are in.
+    /// The function that has them, if any.
     pub function: Option<String>,
     /// The number of its nodes.
     pub count: u64,
 }
 
-/// Uses that are kept; TensorFlow registers about two thousand operations.
+/// Limit on the uses that are kept; TensorFlow registers about two thousand operations.
 const MAXIMUM_USES: usize = 1 << 16;
 
 /// The uses of one graph so far.
@@ -28,11 +28,11 @@ const MAXIMUM_USES: usize = 1 << 16;
 pub struct DeprecatedUses {
     in_graph: Scope,
     in_functions: Scope,
-    /// The index of the first use in the current function, whose name may come after its nodes.
+    /// The index of the first use in the current function, whose name may follow its nodes.
     function_from: usize,
 }
 
-/// Uses, and where among them each operation is, by its position in the list.
+/// Uses, with the index of each operation among them, by its position in the list.
 #[derive(Debug, Default)]
 struct Scope {
     uses: Vec<DeprecatedUse>,
@@ -52,12 +52,12 @@ impl Scope {
 }
 
 impl DeprecatedUses {
-    /// A node outside of functions, whose operation is the one at `position` of the list.
+    /// Adds a node outside functions, whose operation is at `position` of the list.
     pub fn in_graph(&mut self, position: u32, operation: &DeprecatedOperation, node: &[u8]) {
         self.in_graph.add(position, operation, node);
     }
 
-    /// A node of the function that is being read.
+    /// Adds a node of the current function.
     pub fn in_function(&mut self, position: u32, operation: &DeprecatedOperation, node: &[u8]) {
         self.in_functions.add(position, operation, node);
     }
@@ -73,7 +73,7 @@ impl DeprecatedUses {
         }
     }
 
-    /// Returns the uses outside of functions and those inside of functions.
+    /// Returns the uses outside functions and those inside functions.
     pub fn finish(self) -> (Vec<DeprecatedUse>, Vec<DeprecatedUse>) {
         (self.in_graph.uses, self.in_functions.uses)
     }

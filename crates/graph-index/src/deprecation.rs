@@ -1,8 +1,8 @@
-//! Operations that TensorFlow has deprecated: from which GraphDef version on a graph may not use
+//! Deprecated operations of TensorFlow, with the GraphDef version from which graphs may not use
 //! them.
 //!
-//! Knows the list and the rule of one operation. Which nodes are looked at, and in which order, is
-//! the business of the graph reader.
+//! Depends on the list and the rule for one operation. The graph reader decides which nodes are
+//! checked, and in which order.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -19,7 +19,7 @@ pub struct DeprecatedOperation {
     pub replacement: Option<String>,
 }
 
-/// A list of deprecated operations: TensorFlow's, or one of the user's own.
+/// A list of deprecated operations: TensorFlow's, or a custom one.
 ///
 /// ```
 /// use serdes_graph_index::{DeprecatedOperation, DeprecatedOperations};
@@ -34,26 +34,26 @@ pub struct DeprecatedOperation {
 pub struct DeprecatedOperations {
     entries: Vec<DeprecatedOperation>,
     positions: HashMap<String, usize>,
-    /// By the first byte of a name, a bit set of the lengths that occur (longer than 63 counts as
-    /// 63): it rejects most operations of a graph without a lookup.
+    /// A bit set of the lengths that occur, by the first byte of a name (lengths above 63 count as
+    /// 63): it rejects most operations of a graph without a look-up.
     lengths: Vec<u64>,
 }
 
-/// A list that cannot be used.
+/// The error of a list that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeprecationListError {
-    /// The text is no list of deprecated operations.
+    /// The text is not a list of deprecated operations.
     #[error(
         "the list of deprecated operations cannot be read ({0}); it must be JSON: {{\"deprecated\": [{{\"name\": …, \"version\": …, \"replacement\": …}}]}}"
     )]
     Syntax(#[from] serde_json::Error),
-    /// An entry has no name, or a version that is no number of 32 bits.
+    /// An entry has no name, or its version is not a 32-bit number.
     #[error(
         "entry {0} of the list of deprecated operations is not {{\"name\": text, \"version\": number, \"replacement\": text or null}}"
     )]
     Entry(usize),
-    /// There is no list in it.
+    /// The JSON has no list.
     #[error(
         "the list of deprecated operations must be JSON with a field \"deprecated\" that is an array"
     )]
@@ -88,17 +88,17 @@ fn operation(entry: &serde_json::Value) -> Option<DeprecatedOperation> {
 }
 
 impl DeprecatedOperations {
-    /// Returns the 63 operations that TensorFlow 2.12 to 2.21 refuse, measured one by one.
+    /// Returns the 63 operations that TensorFlow 2.12 to 2.21 refuse, each measured.
     #[must_use]
     pub fn tensorflow() -> &'static Self {
         &TENSORFLOW
     }
 
-    /// Returns a list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement":
+    /// Parses a list from JSON: `{"deprecated": [{"name": "TopK", "version": 7, "replacement":
     /// "TopKV2"}]}`; other fields are ignored.
     ///
     /// # Errors
-    /// [`DeprecationListError`] if it is not that.
+    /// [`DeprecationListError`] if the text is malformed.
     pub fn from_json(text: &str) -> Result<Self, DeprecationListError> {
         let file: serde_json::Value = serde_json::from_str(text)?;
         let list = file
@@ -113,7 +113,7 @@ impl DeprecatedOperations {
         Ok(Self::default().with(operations?))
     }
 
-    /// Returns the list with more operations; one of the same name replaces the one that was there.
+    /// Adds operations to the list; they replace those of the same name.
     #[must_use]
     pub fn with(mut self, operations: impl IntoIterator<Item = DeprecatedOperation>) -> Self {
         self.lengths.resize(256, 0);
@@ -150,7 +150,7 @@ impl DeprecatedOperations {
         &self.entries
     }
 
-    /// Returns the operation with this name, and where it is in the list.
+    /// Returns the operation with this name, and its position in the list.
     pub fn find_entry(&self, name: &[u8]) -> Option<(u32, &DeprecatedOperation)> {
         let position = self.position(name)?;
         Some((u32::try_from(position).ok()?, self.entries.get(position)?))

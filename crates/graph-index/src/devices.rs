@@ -1,12 +1,12 @@
-//! Names of devices, as Python and as sessions read them.
+//! Device names, as parsed by Python and by sessions.
 //!
-//! Knows how a device is written. It must never know which devices there are.
+//! Depends on the syntax only, not on the existing devices.
 
 /// Kinds of devices that Python knows by their names alone.
 const KINDS: [&[u8]; 5] = [b"CPU", b"GPU", b"TPU", b"EPU", b"CUSTOM"];
 
 /// Returns true if Python can parse the name of a device: parts such as `job:worker`, `replica:0`,
-/// `task:0` and `device:CPU:0` or `CPU:0` behind slashes, each of which may be missing.
+/// `task:0` and `device:CPU:0` or `CPU:0` separated by slashes, each of which may be missing.
 pub fn is_device(name: &[u8]) -> bool {
     let mut has_kind = false;
     name.split(|byte| *byte == b'/').all(|part| {
@@ -22,15 +22,15 @@ pub fn is_device(name: &[u8]) -> bool {
             [b"device", _, number] => {
                 !std::mem::replace(&mut has_kind, true) && is_number_or_any(number)
             }
-            // Python passes over parts that begin with a colon.
+            // Python ignores parts that begin with a colon.
             [first, ..] => first.is_empty(),
         }
     })
 }
 
 /// Returns true if a session can parse the name of a device: parts such as `/job:worker`,
-/// `/replica:0`, `/task:0` and `/device:CPU:0` or `/cpu:0`, each as often as one likes. Which
-/// devices there are is another question, which only the machine answers.
+/// `/replica:0`, `/task:0` and `/device:CPU:0` or `/cpu:0`, each any number of times. The existence
+/// of the device is not checked.
 pub fn is_session_device(name: &[u8]) -> bool {
     if name == b"/" {
         return true;
@@ -93,12 +93,12 @@ fn is_number(text: &[u8]) -> bool {
         .all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
 }
 
-/// Looks at the devices of one node after the other, most of which have that of the one before.
+/// Checks the devices of nodes; most nodes have the same device as the one before.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceReader {
-    /// The last name that was a device.
+    /// The last name that Python can parse.
     last: Vec<u8>,
-    /// The last name that was one for a session.
+    /// The last name that a session can parse.
     last_in_session: Vec<u8>,
 }
 

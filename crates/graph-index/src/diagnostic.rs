@@ -1,17 +1,17 @@
-//! Diagnostics of TensorFlow's importer for a graph, in the order in which it checks.
+//! Diagnostics of TensorFlow's importer for a graph, in the order of its checks.
 //!
-//! Knows the diagnostics and their texts. It must never know how a graph is written or walked over.
+//! Depends on the diagnostics and their texts, but not on the encoding of graphs or the walks over
+//! them.
 
-/// A diagnostic of nodes or functions of a graph that do not fit together.
+/// A diagnostic of a graph whose nodes or functions do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} \"{node}\": {kind}{}", kind.whose(), show_body(body.as_ref()))]
 pub struct StructureDiagnostic {
-    /// The name of the node, or of the function where the diagnostic is one of functions, cut to
-    /// 256 bytes.
+    /// The name of the node or function that has the diagnostic, cut to 256 bytes.
     pub node: String,
     /// The kind of the diagnostic.
     pub kind: StructureDiagnosticKind,
-    /// The diagnostic of the called function, if that is why the node is refused.
+    /// The diagnostic of the called function, if the node is refused because of it.
     pub body: Option<BodyDiagnostic>,
 }
 
@@ -25,8 +25,8 @@ fn show_body(body: Option<&BodyDiagnostic>) -> String {
     body.map_or_else(String::new, |body| format!(" ({body})"))
 }
 
-/// The kinds of diagnostics of a node or a function, in the order in which TensorFlow's importer
-/// checks.
+/// The kinds of diagnostics of a node or a function, in the order of the checks of TensorFlow's
+/// importer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum StructureDiagnosticKind {
     /// The name is not a letter, digit or dot followed by letters, digits and `_.-/`, nor several
@@ -36,23 +36,23 @@ pub enum StructureDiagnosticKind {
     /// Another node has the same name.
     #[error("another node has the same name")]
     Duplicate,
-    /// The node names no operation.
+    /// The node has no operation.
     #[error("it names no operation")]
     NoOperation,
-    /// An input of data after a control input.
+    /// A data input follows a control input.
     #[error("a data input comes after a control input")]
     InputOrder,
-    /// An input that names no node of the graph.
+    /// An input names a node that does not exist.
     #[error("an input names a node that is not in the graph")]
     UnknownInput,
-    /// Another function of the library has the same name and is not the same.
+    /// Another function of the library has the same name but differs.
     #[error("another function has the same name and does something else")]
     DuplicateFunction,
-    /// TensorFlow does not find it equal to itself, and so does not take it a second time, as
-    /// loaders in Python ask it to.
+    /// TensorFlow does not find the function equal to itself, so it does not accept it a second
+    /// time, as loaders in Python require.
     #[error("it comes a second time in Python, and is not found to be the same")]
     UnequalFunction,
-    /// The library says of two functions that they are its gradient.
+    /// The library declares two gradients for a function.
     #[error("the library names two functions as its gradient")]
     SecondGradient,
     /// The node is colocated with a node that does not exist. Found when the node is visited, after
@@ -62,19 +62,20 @@ pub enum StructureDiagnosticKind {
     /// The node calls a function that cannot be built. Found when the node is visited.
     #[error("it calls a function that cannot be built")]
     CalledFunction,
-    /// The node begins a loop, and more than one of its data inputs comes from outside of the loop.
+    /// The node begins a loop, and more than one of its data inputs comes from outside the loop.
     /// Found when the second of these is visited.
     #[error(
         "it begins a loop and has more than one input from outside of it, which makes the importer crash"
     )]
     LoopInputs,
-    /// It can never run, because its inputs depend on it.
+    /// The node can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
 }
 
 impl StructureDiagnosticKind {
-    /// Returns true if the importer finds it only while it visits the nodes, or afterwards.
+    /// Returns true if the importer finds the diagnostic only while it visits the nodes, or
+    /// afterwards.
     pub fn is_found_on_the_way(self) -> bool {
         matches!(
             self,
@@ -95,10 +96,10 @@ impl StructureDiagnosticKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("function \"{function}\"{}: {kind}", show_part(part))]
 pub struct BodyDiagnostic {
-    /// The function that has the diagnostic: the one that the node calls, or one that this one
-    /// calls; its name cut to 256 bytes.
+    /// The function that has the diagnostic: the called one, or one that it calls; its name cut to
+    /// 256 bytes.
     pub function: String,
-    /// The node, argument or result that has it; empty where it is the function itself.
+    /// The node, argument or result that has it; empty for the function itself.
     pub part: String,
     /// The kind of the diagnostic.
     pub kind: BodyDiagnosticKind,
@@ -111,33 +112,33 @@ fn show_part(part: &str) -> String {
 /// The kinds of diagnostics of a function that a node calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyDiagnosticKind {
-    /// A node, argument or result whose name can be that of no node.
+    /// A node, argument or result has a name that is invalid for nodes.
     #[error("its name is empty or has characters that no node name can have")]
     Name,
     /// Another node, argument or result has the same name.
     #[error("another node, argument or result of the function has the same name")]
     Duplicate,
-    /// A node that names no operation.
+    /// A node has no operation.
     #[error("it names no operation")]
     NoOperation,
-    /// An input of data after a control input.
+    /// A data input follows a control input.
     #[error("a data input comes after a control input")]
     InputOrder,
-    /// An input that names neither an argument nor an output of a node.
+    /// An input names neither an argument nor an output of a node.
     #[error(
         "an input names nothing in the function; inside of functions, outputs are called NODE:OUTPUT:NUMBER"
     )]
     UnknownInput,
-    /// An argument or a result without a type, in a function whose name is the operation of a node.
+    /// An argument or a result has no type, in a function whose name is the operation of a node.
     #[error("it has no type")]
     NoType,
-    /// A result that nothing is said to return.
+    /// A result has no returned value.
     #[error("the function does not say what it returns as this result")]
     NoResult,
-    /// A result that is said to be something that is not there.
+    /// The returned value of a result does not exist.
     #[error("what the function returns as this result is not in it")]
     UnknownResult,
-    /// A result that is an argument of another type.
+    /// A result is an argument of another type.
     #[error("it is returned from an argument of another type")]
     ResultType,
     /// The node that calls the function has fewer inputs than the function has arguments.
@@ -146,17 +147,17 @@ pub enum BodyDiagnosticKind {
     /// The node that calls the function has fewer outputs than the function has results.
     #[error("it has more results than the call has outputs")]
     FewOutputs,
-    /// It can never run, because its inputs depend on it.
+    /// The function can never run, because its inputs depend on it.
     #[error("it is part of a cycle, or depends on one")]
     Cycle,
-    /// A function that calls itself, at once or through others: the importer follows the calls
-    /// until the process ends.
+    /// A function calls itself, directly or through others: the importer follows the calls until
+    /// the process ends.
     #[error("it calls itself, at once or through others, which makes the importer crash")]
     Recursion,
 }
 
 impl BodyDiagnosticKind {
-    /// Returns true if a graph can have the same diagnostic outside of functions.
+    /// Returns true if a graph can have the same diagnostic outside functions.
     pub fn is_of_graphs(self) -> bool {
         matches!(
             self,

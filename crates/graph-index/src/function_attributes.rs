@@ -1,9 +1,11 @@
-//! The attributes that a function may have where `tf.saved_model.load` makes one of Python of it.
+//! The function attributes that `tf.saved_model.load` accepts when it makes a Python function of a
+//! library function.
 //!
-//! Read from the lists of 2.12, 2.16 and 2.21 (`attributes.py` among the code of `tf.function`):
-//! what one of these has and the one before has not counts as known to all releases between them.
+//! Read from the lists of 2.12, 2.16 and 2.21 (`attributes.py` among the code of `tf.function`): an
+//! attribute that one of these has and the one before lacks counts as known to all releases between
+//! them.
 //!
-//! Knows names and releases. It must never know what an attribute is for.
+//! Depends on names and releases, but not on the use of attributes.
 
 /// Attributes that every release knows, sorted.
 const KNOWN: [&str; 34] = [

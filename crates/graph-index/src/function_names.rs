@@ -1,7 +1,7 @@
-//! The names of the functions of a graph's library, as hashes.
+//! The function names of a graph's library, as hashes.
 //!
-//! Knows which functions are there and where, and whether a name may have come twice; nothing of
-//! what they do.
+//! Records the functions and their places, and possible duplicates of names; does not depend on
+//! their contents.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,7 +14,7 @@ use super::source::Extent;
 
 mod table;
 
-/// Bytes of a function's name that tell it from others.
+/// Number of bytes of a function's name that distinguish it from others.
 pub const LONGEST_NAME: usize = 1 << 16;
 
 /// The names of the functions so far, and those that have a gradient.
@@ -24,22 +24,22 @@ pub struct FunctionNames {
     functions: FunctionTable,
     count: u32,
     gradients: HashSet<u64>,
-    /// The functions that are gradients of others, and those others, unless they were in the
-    /// library before.
+    /// Gradient functions and the functions whose gradients they are, as far as they were not in
+    /// the library before.
     gradient_parts: Vec<u64>,
     /// The gradient that is being read.
     gradient_is: u64,
-    /// The function that the gradient which is being read is of.
+    /// The function whose gradient is being read.
     gradient_of: u64,
-    /// By the hash of an operation with a registered gradient, the hash of the gradient function,
-    /// which need not be in the library; the last registration counts.
+    /// The hash of the gradient function, by the hash of the operation that it is registered for;
+    /// the function need not be in the library; the last registration counts.
     registered: HashMap<u64, u64>,
     /// The registered gradient that is being read: its operation, if it says one, and its function.
     registering: (Option<u64>, u64),
     repeated: bool,
 }
 
-/// The hashes say nothing to anybody, and differ from run to run.
+/// Without output: the hashes are meaningless outside, and differ from run to run.
 impl std::fmt::Debug for FunctionNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FunctionNames")
@@ -50,8 +50,8 @@ impl std::fmt::Debug for FunctionNames {
 }
 
 impl FunctionNames {
-    /// The next function of the library. Of a longer name, more than [`LONGEST_NAME`] bytes have to
-    /// be given.
+    /// Adds the next function of the library. Of a longer name, more than [`LONGEST_NAME`] bytes
+    /// must be passed.
     pub fn function(&mut self, name: &[u8], place: Extent) {
         let (name, is_whole) = match name.get(..LONGEST_NAME) {
             Some(beginning) => (beginning, name.len() == LONGEST_NAME),
@@ -63,7 +63,7 @@ impl FunctionNames {
         self.repeated |= !self.functions.add(hash, is_whole.then_some(number), place);
     }
 
-    /// A gradient begins, of the function without a name until it says of which.
+    /// Starts a gradient, for the function without a name until a name is read.
     pub fn begin_gradient(&mut self) {
         self.gradient_of = self.hash(b"");
         self.gradient_is = self.gradient_of;
@@ -87,7 +87,7 @@ impl FunctionNames {
         self.repeated |= !self.gradients.insert(self.gradient_of);
     }
 
-    /// A registered gradient begins, of no operation and without a name until it says them.
+    /// Starts a registered gradient, with neither operation nor name until they are read.
     pub fn begin_registered(&mut self) {
         self.registering = (None, self.hash(b""));
     }
@@ -115,14 +115,14 @@ impl FunctionNames {
         self.registered.get(&self.hash(operation)).copied()
     }
 
-    /// Returns true if a gradient names a function that is not in the library; never for a library
+    /// Returns true if a gradient names a function that is not in the library; false for a library
     /// without functions, whose gradients loaders ignore.
     pub fn has_unresolved_gradient(&self) -> bool {
         let is_unresolved = |part: &u64| self.functions.position(*part).is_none();
         !self.is_empty() && self.gradient_parts.iter().any(is_unresolved)
     }
 
-    /// Returns true if every function has a gradient, so that the chain of gradients has no end.
+    /// Returns true if every function has a gradient, so that the chain of gradients never ends.
     pub fn has_gradients_alone(&self) -> bool {
         let has_gradient = |function| self.gradients.contains(&function);
         !self.is_empty() && self.functions.hashes().all(has_gradient)
@@ -133,34 +133,33 @@ impl FunctionNames {
         self.functions.len() == 0
     }
 
-    /// Returns the hash that stands for the function of this name, if there is one.
+    /// Returns the hash for the function of this name, if it exists.
     pub fn find(&self, name: &[u8]) -> Option<u64> {
         Some(self.hash(name)).filter(|hash| self.functions.position(*hash).is_some())
     }
 
-    /// Returns the function that a hash stands for.
+    /// Returns the function for a hash.
     pub fn get(&self, hash: u64) -> Option<LibraryFunction> {
         Some(self.functions.get(self.functions.position(hash)?)?.1)
     }
 
-    /// Returns the functions, each name once, with the hashes that stand for them; in the order of
-    /// the library.
+    /// Returns the functions, each name once, with their hashes, in the order of the library.
     pub fn iter(&self) -> impl Iterator<Item = (u64, LibraryFunction)> + '_ {
         (0..self.places()).filter_map(|position| self.at(position))
     }
 
-    /// Positions of functions are below this number.
+    /// Upper bound of the positions of functions.
     pub fn places(&self) -> usize {
         self.functions.len()
     }
 
-    /// Returns the function at a position in the order of the library, with its hash; `None` where
-    /// its name is too long to be told from others.
+    /// Returns the function at a position in the order of the library, with its hash; `None` if its
+    /// name is too long to be distinguished.
     pub fn at(&self, position: usize) -> Option<(u64, LibraryFunction)> {
         self.functions.get(position)
     }
 
-    /// Returns the position of the function that a hash stands for.
+    /// Returns the position of the function for a hash.
     pub fn position(&self, hash: u64) -> Option<usize> {
         self.functions.position(hash)
     }
@@ -175,7 +174,7 @@ impl FunctionNames {
         self.repeated
     }
 
-    /// Returns a hash of another name, which says as little as those of functions do.
+    /// Returns a hash of another name, as opaque as those of functions.
     pub fn hash_of(&self, name: &mut dyn Iterator<Item = u8>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         name.for_each(|byte| hasher.write_u8(byte));

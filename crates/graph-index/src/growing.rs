@@ -1,11 +1,10 @@
-//! Lists that grow by a quarter: what they hold is most of the memory of a check, and most graphs
-//! have no such thing.
+//! Lists that grow by a quarter instead of doubling: they make up most of the memory of a check,
+//! and are empty for most graphs.
 
-/// Adds a value to a list, for which room is made by a quarter of its length at a time; short lists
-/// double.
+/// Adds a value to a list. If it is full, it grows by a quarter of its length; short lists double.
 #[inline]
 pub fn push<T>(list: &mut Vec<T>, value: T) {
-    /// Lists of fewer values are short.
+    /// Length below which a list counts as short.
     const LEAST: usize = 16;
     if list.len() == list.capacity() {
         match list.len() {

@@ -1,10 +1,10 @@
 //! The verdicts of the loaders of one release on a graph, its operations included.
 //!
-//! Knows the answers. It must never know how they were found.
+//! Does not depend on the way in which verdicts are found.
 
 use super::{DeprecatedOperation, StructureDiagnostic};
 
-/// A way in which TensorFlow takes in a graph. Each looks at other things.
+/// A way in which TensorFlow loads a graph. Each makes different checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loader {
     /// `TF_GraphImportGraphDef`, the C import of a GraphDef.
@@ -21,7 +21,7 @@ impl Loader {
     /// Every loader.
     pub const ALL: &'static [Self] = &[Self::Import, Self::LoadV1, Self::Load, Self::Cpp];
 
-    /// Returns its name, as in the contract of the command: `import`, `load_v1`, `load`, `cpp`.
+    /// Returns its name, as in the output of the command: `import`, `load_v1`, `load`, `cpp`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,9 +44,9 @@ pub struct LoaderVerdict {
 
 /// The verdicts of the loaders of one release on one graph.
 ///
-/// The version rule is not in here: it is asked before, but where a loader has found something by
-/// then ([`is_before_versions`](Self::is_before_versions)), and by [`Loader::Load`], which does not
-/// ask it of models with an object graph.
+/// The version rule is not included: it is checked before, except where a loader finds a diagnostic
+/// earlier ([`is_before_versions`](Self::is_before_versions)), and except for [`Loader::Load`],
+/// which does not check it for models with an object graph.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Judgement {
@@ -54,14 +54,14 @@ pub struct Judgement {
     load_v1: LoaderVerdict,
     load: LoaderVerdict,
     cpp: LoaderVerdict,
-    /// Attributes that the release does not know and whose value is not the default of the release
-    /// that does: the graph loads and computes something else. The first of each operation and
-    /// attribute, in the order of the file, at most 1024.
+    /// Attributes that the release does not know and whose value differs from the default of a
+    /// release that does: the graph loads, but computes something else. The first of each operation
+    /// and attribute, in the order of the file, at most 1024.
     pub ignored: Vec<IgnoredAttribute>,
 }
 
 impl Judgement {
-    /// Makes a judgement of the verdict that `verdict` gives for each loader.
+    /// Creates a judgement from the verdict that `verdict` returns for each loader.
     #[doc(hidden)]
     pub fn new(verdict: impl Fn(Loader) -> LoaderVerdict, ignored: Vec<IgnoredAttribute>) -> Self {
         Self {
@@ -73,8 +73,8 @@ impl Judgement {
         }
     }
 
-    /// Makes a judgement of one diagnostic for some loaders and the attributes that the release
-    /// ignores: for tests of what is said of it.
+    /// Creates a judgement from one diagnostic for some loaders and the attributes that the release
+    /// ignores; for tests of messages.
     #[doc(hidden)]
     #[must_use]
     pub fn of(
@@ -105,21 +105,21 @@ impl Judgement {
     }
 
     /// Returns true if this loader finds its diagnostic before it checks the versions of the graph:
-    /// [`Loader::Cpp`] looks at constants and operations first, [`Loader::Load`] at functions.
+    /// [`Loader::Cpp`] checks constants and operations first, [`Loader::Load`] functions.
     #[must_use]
     pub fn is_before_versions(&self, loader: Loader) -> bool {
         self.verdict(loader).is_before_versions
     }
 }
 
-/// The first thing that a loader finds wrong with a graph.
+/// The first diagnostic of a loader for a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportDiagnostic {
     /// The kind of diagnostic.
     pub kind: ImportDiagnosticKind,
-    /// The node that has the diagnostic, cut to 256 bytes; empty where it is none of a node.
+    /// The node that has the diagnostic, cut to 256 bytes; empty if it is not about a node.
     pub node: String,
-    /// The function that the node is in, cut to 256 bytes.
+    /// The function that contains the node, cut to 256 bytes.
     pub function: Option<String>,
     /// The operation of the node, cut to 256 bytes.
     pub operation: String,
@@ -134,9 +134,9 @@ pub struct ImportDiagnostic {
 /// TensorFlow's own error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportDiagnosticKind {
-    /// The nodes or functions do not fit together, whatever their operations are.
+    /// The nodes or functions do not fit together, independent of their operations.
     Structure(StructureDiagnostic),
-    /// The release has no such operation, and the library no such function.
+    /// Neither the release has such an operation, nor the library such a function.
     UnknownOperation,
     /// The operation is deprecated at the graph's producer.
     Deprecated(DeprecatedOperation),
@@ -145,12 +145,12 @@ pub enum ImportDiagnosticKind {
         /// The attribute.
         attribute: String,
     },
-    /// The release has no such type, or it is no type of an element.
+    /// The release has no such type, or it is not an element type.
     AttributeType {
         /// The attribute.
         attribute: String,
     },
-    /// The value is not among those that are allowed.
+    /// The value is not among the allowed ones.
     AttributeNotAllowed {
         /// The attribute.
         attribute: String,
@@ -160,25 +160,25 @@ pub enum ImportDiagnosticKind {
         /// The attribute.
         attribute: String,
     },
-    /// Attributes without a default are not there.
+    /// Attributes without a default are missing.
     AttributesMissing {
         /// The attributes, in the order of the operation.
         attributes: Vec<String>,
     },
-    /// The release does not know the attribute, and the loader takes no such value of it: Python
+    /// The release does not know the attribute, and the loader does not accept such a value: Python
     /// refuses a placeholder there.
     AttributeUnknown {
         /// The attribute.
         attribute: String,
     },
-    /// An attribute says a number of inputs or outputs that cannot be.
+    /// An attribute gives an impossible number of inputs or outputs.
     AttributeNumber {
         /// The attribute.
         attribute: String,
     },
-    /// There are more or fewer inputs of data than the operation has.
+    /// There are more or fewer data inputs than the operation has.
     InputCount,
-    /// An input is of another type than the operation takes there.
+    /// An input has another type than the operation accepts there.
     InputType {
         /// The number of the input, counted from 0.
         input: u32,
@@ -190,32 +190,32 @@ pub enum ImportDiagnosticKind {
     },
     /// A function has the name of an operation of the release.
     FunctionName,
-    /// A body of a function cannot be built: a part of it names what is not there, returns another
-    /// type than its signature says, or takes an attribute that the call does not give.
+    /// A function body cannot be built: a part of it names something that does not exist, returns
+    /// another type than its signature declares, or uses an attribute that the call does not give.
     FunctionBody,
     /// The release has no shape function for the operation, so that the import refuses it.
     NoShapeFunction,
-    /// The shapes do not fit, as far as they are looked at.
+    /// The shapes do not fit, as far as they are checked.
     Shape,
-    /// The release has no kernel for the operation on a CPU, and the loader wants one.
+    /// The release has no CPU kernel for the operation, and the loader requires one.
     NoKernel,
     /// The node's attributes exceed the limit (8 MiB of names and texts), so that it is unknown
     /// whether the release accepts it.
     Oversized,
-    /// A device that cannot be, or is not there.
+    /// A device is invalid or does not exist.
     Device,
-    /// The loader refuses it in Python, for a reason of its own.
+    /// The Python loader refuses the graph for a reason of its own.
     Python,
-    /// A collection, the saver, a signature or an asset names a node or tensor that is not there,
-    /// or another one than it has to.
+    /// A collection, the saver, a signature or an asset names a node or tensor that does not exist,
+    /// or a wrong one.
     NodeReference,
-    /// The object graph of a model in the TF2 format does not fit together; only
-    /// [`Loader::Load`] looks at it.
+    /// The object graph of a model in the TF2 format is inconsistent; only [`Loader::Load`] checks
+    /// it.
     Objects,
-    /// The object graph has a type of elements that the release does not have.
+    /// The object graph has an element type that the release does not have.
     ObjectType,
-    /// The loader calls the function that saves an object with a text, and the release takes none
-    /// for what the function was traced with.
+    /// The loader calls the function that saves an object with a string, which the release does not
+    /// accept for the traced signature.
     SaveFunction,
 }
 
@@ -224,13 +224,13 @@ pub enum ImportDiagnosticKind {
 pub struct IgnoredAttribute {
     /// The first node that has it, cut to 256 bytes.
     pub node: String,
-    /// The function that the node is in.
+    /// The function that contains the node.
     pub function: Option<String>,
     /// The operation.
     pub operation: String,
     /// The attribute.
     pub attribute: String,
-    /// Its value, as it is shown, cut to 256 bytes.
+    /// Its value as displayed, cut to 256 bytes.
     pub value: String,
     /// The first release that knows it, `MAJOR.MINOR`.
     pub since: Option<&'static str>,

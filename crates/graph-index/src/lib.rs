@@ -1,17 +1,17 @@
 //! The index of a TensorFlow graph: its nodes, functions and attributes, found in one walk over a
-//! file of any size, and TensorFlow's rules of a single name, node or attribute.
+//! file of any size, and TensorFlow's rules for a single name, node or attribute.
 //!
-//! - `source` is the file of a graph, and `index` what one walk over it finds.
+//! - -`source` is the file of a graph, and `index` the result of one walk over it.
 //! - `raw_nodes` tells which nodes are alike, so that the attributes of a node signature are read
 //!   once; `attributes` reads them, `node_at` and `node_search` read what is left in the file.
 //! - `rules` and `node_rules` have the rules of one name and of one node, `node_signatures` what
 //!   each node signature is in each release, `diagnostic` and `judgement` the diagnostics.
 //!
-//! This crate must never know in which order a loader checks a graph, nor judge one as a whole.
+//! This crate does not depend on the order of a loader's checks, and does not judge whole graphs.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

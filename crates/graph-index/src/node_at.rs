@@ -1,7 +1,7 @@
-//! Reads one node back from where it stands in the file, with all of its attributes.
+//! Rereads one node from its place in the file, with all of its attributes.
 //!
-//! Walks keep what most nodes are by. What is wrong with one of them is reported from the
-//! node itself.
+//! Walks keep only what most nodes need. A diagnostic of one of them is reported from the node
+//! itself.
 
 use super::{
     GraphError,
@@ -15,7 +15,7 @@ use crate::{
     schema::{Field, MessageId, NODE_DEF, fields::node_def},
 };
 
-/// A node, whole.
+/// A complete node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeAt {
     pub name: Vec<u8>,
@@ -23,7 +23,7 @@ pub struct NodeAt {
     pub device: Vec<u8>,
     /// The number of its data inputs.
     pub data_inputs: u32,
-    /// The input that was asked for.
+    /// The requested input.
     pub input: Vec<u8>,
     pub attributes: Attributes,
 }

@@ -1,6 +1,6 @@
-//! Reads the attributes of nodes from where they stand in the file, those of equal nodes once.
+//! Reads the attributes of nodes from their places in the file, those of equal nodes once.
 //!
-//! Knows which nodes are like an earlier one. It must never know what their operations do.
+//! Detects equal nodes. Does not depend on their operations.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use crate::{
     schema::{NODE_DEF, TENSORFLOW},
 };
 
-/// Attributes that are remembered; real graphs have some hundred different ones. Where there are
-/// more, it begins anew.
+/// Limit on the attributes that are remembered; real graphs have some hundred different ones. At
+/// the limit the memory is cleared.
 const MOST_REMEMBERED: usize = 1 << 10;
 
-/// Longer nodes, in bytes, are read again.
+/// Length in bytes above which a node is read again.
 const LONGEST: usize = 1 << 10;
 
-/// Reads the attributes of one node after the other.
+/// Reads the attributes of one node after another.
 #[derive(Debug)]
 pub struct NodeAttributes {
     /// By number, the attributes of the nodes that are known.
@@ -54,7 +54,7 @@ impl NodeAttributes {
         place: Extent,
         release: i32,
     ) -> Result<Rc<Attributes>, GraphError> {
-        // The text form has no bytes that are alike.
+        // Nodes in the text form do not have comparable bytes.
         if source.is_text() || !source.read_part(place, &mut self.bytes)? {
             return Ok(Rc::new(node_at::read(source, place, None, release)?.attributes));
         }
@@ -74,8 +74,8 @@ impl NodeAttributes {
         Ok(attributes)
     }
 
-    /// Remembers the attributes of the node that was read last, but for those with a tensor: nodes
-    /// are alike whatever stands in it.
+    /// Remembers the attributes of the last node, except those with a tensor: nodes are equal
+    /// independent of tensor contents.
     fn remember(&mut self, attributes: &Rc<Attributes>) {
         let is_tensor = |(_, value)| matches!(value, AttributeValue::Tensor(_));
         let is_long = self.bytes.len() > LONGEST || attributes.is_oversized();

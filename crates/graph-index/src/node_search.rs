@@ -1,6 +1,6 @@
 //! Finds nodes and functions of one meta graph in one walk over a file.
 //!
-//! Knows where nodes and functions are. It must never know why they are looked for.
+//! Does not depend on the purpose of a search.
 
 use super::{
     GraphError,
@@ -25,7 +25,7 @@ pub trait Search {
     /// Returns true if nodes are searched for.
     fn wants_nodes(&self) -> bool;
 
-    /// A node outside of functions.
+    /// Handles a node outside functions.
     fn node(&mut self, name: &[u8], operation: &[u8], place: Extent);
 
     /// Returns true if functions are searched for.
@@ -33,7 +33,7 @@ pub trait Search {
         false
     }
 
-    /// Returns a function of the library.
+    /// Handles a function of the library.
     fn function(&mut self, _name: &[u8], _place: Extent) {}
 }
 
@@ -59,8 +59,8 @@ pub fn walk(
     source.walk(&mut visitor)
 }
 
-/// Returns the name and the operation of a node, if all of its fields are short ones; of each field
-/// the last one counts. An earlier walk has checked that the bytes are those of a node.
+/// Returns the name and the operation of a node, if all of its fields are short ones; the last
+/// value of each field counts. An earlier walk has checked that the bytes are those of a node.
 fn name_and_operation(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const LENGTH_DELIMITED: u8 = 2;
     const NAME: u8 = (node_def::NAME as u8) << 3 | LENGTH_DELIMITED;

@@ -1,20 +1,21 @@
-//! The releases that a graph is judged for, and the values that each of them has.
+//! The releases for which a graph is judged, and per-release values.
 //!
-//! A [`PerRelease`] comes of [`Releases`] or of another one, and nothing adds or removes a value:
-//! it has one for each release. A list that is too short cannot pass for "no diagnostic".
+//! A [`PerRelease`] is created from [`Releases`] or from another one, and no value is ever added or
+//! removed: it has exactly one for each release. So a list that is too short cannot be mistaken for
+//! "no diagnostic".
 //!
-//! Knows the order of the releases. It must never know what is judged.
+//! Depends on the order of the releases, but not on the values.
 
 use std::ops::{Index, IndexMut};
 
 use crate::ops::{Operation, Registry};
 
-/// One of the releases that a graph is judged for.
+/// One of the releases for which a graph is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseId(usize);
 
 impl ReleaseId {
-    /// Returns the release that comes before it in the list, unless it is the first.
+    /// Returns the release before it in the list, unless it is the first.
     pub fn before(self) -> Option<Self> {
         self.0.checked_sub(1).map(Self)
     }
@@ -26,15 +27,15 @@ fn at<T>(values: &[T], ReleaseId(position): ReleaseId) -> &T {
     &values[position]
 }
 
-/// The releases that a graph is judged for, each with its operations.
+/// The releases for which a graph is judged, each with its operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Releases<'a>(&'a [Registry]);
 
 impl<'a> Releases<'a> {
-    /// No release: nothing that depends on operations is judged.
+    /// Creates an empty list: nothing that depends on operations is judged.
     pub const NONE: Self = Self(&[]);
 
-    /// Creates the releases whose operations these are.
+    /// Creates the list of the releases with these operations.
     pub fn new(registries: &'a [Registry]) -> Self {
         Self(registries)
     }
@@ -60,12 +61,12 @@ impl<'a> Releases<'a> {
         at(self.0, release)
     }
 
-    /// Returns the value that `value` gives for each release.
+    /// Returns the result of `value` for each release.
     pub fn map<T>(self, mut value: impl FnMut(ReleaseId, &'a Registry) -> T) -> PerRelease<T> {
         PerRelease(self.iter().map(|(release, registry)| value(release, registry)).collect())
     }
 
-    /// Returns the value that `value` gives for each release, up to the first error.
+    /// Returns the result of `value` for each release, up to the first error.
     pub fn try_map<T, E>(
         self,
         mut value: impl FnMut(ReleaseId, &'a Registry) -> Result<T, E>,
@@ -79,14 +80,14 @@ impl<'a> Releases<'a> {
         PerRelease(vec![value; self.0.len()].into())
     }
 
-    /// Returns the operation of this name in each release; the built-in operations are searched
-    /// once.
+    /// Returns the operation of this name in each release, with one search in the built-in
+    /// operations.
     pub fn operations(self, name: &str) -> PerRelease<Option<Operation<'a>>> {
         PerRelease(Registry::operation_in_each(self.0, name).collect())
     }
 }
 
-/// A value for each release that a graph is judged for.
+/// A value for each release for which a graph is judged.
 ///
 /// Index it by a [`ReleaseId`] of the same releases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,7 +99,7 @@ impl<T> PerRelease<T> {
         self.0.iter().enumerate().map(|(position, value)| (ReleaseId(position), value))
     }
 
-    /// Returns the values with their releases, to be changed.
+    /// Returns mutable references to the values, with their releases.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (ReleaseId, &mut T)> {
         self.0.iter_mut().enumerate().map(|(position, value)| (ReleaseId(position), value))
     }
@@ -130,7 +131,7 @@ impl<T> PerRelease<T> {
         PerRelease(self.0.into_iter().zip(other.0).collect())
     }
 
-    /// Returns the values alone, in the order of the releases.
+    /// Returns the values without their releases, in order.
     pub fn into_vec(self) -> Vec<T> {
         self.0.into_vec()
     }

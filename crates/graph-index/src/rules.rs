@@ -1,6 +1,6 @@
-//! TensorFlow's rules of names, inputs and loops.
+//! TensorFlow's rules for names, inputs and loops.
 //!
-//! Knows what one name, one input or one operation says by itself. It must never know a graph.
+//! Depends on one name, input or operation at a time, not on a graph.
 
 use super::characters::{self, Seen};
 
@@ -9,9 +9,9 @@ use super::characters::{self, Seen};
 pub enum LoopRole {
     #[default]
     None,
-    /// `Merge`: where a loop begins, or two branches meet.
+    /// `Merge`: the start of a loop, or the join of two branches.
     Merge,
-    /// `NextIteration`: where a loop goes back.
+    /// `NextIteration`: the back edge of a loop.
     NextIteration,
 }
 
@@ -31,16 +31,16 @@ pub fn is_partitioned_call(operation: &[u8]) -> bool {
     matches!(operation, b"PartitionedCall" | b"StatefulPartitionedCall")
 }
 
-/// Bytes of a name that are kept for messages.
+/// Limit on the bytes of a name that are kept for messages.
 pub const SHOWN_NAME: usize = 256;
 
-/// Returns a name for messages, cut to a bearable length.
+/// Returns a name for messages, cut to a limited length.
 pub fn shown(name: &[u8]) -> String {
     let kept = name.get(..SHOWN_NAME).unwrap_or(name);
     String::from_utf8_lossy(kept).into_owned()
 }
 
-/// Returns true if TensorFlow accepts this as the name of a node.
+/// Returns true if TensorFlow accepts this as a node name.
 #[inline(always)]
 pub fn is_node_name(name: &[u8]) -> bool {
     if characters::are_of_a_name(name) {
@@ -62,7 +62,7 @@ fn are_joined_names(name: &[u8]) -> bool {
     })
 }
 
-/// Returns true if TensorFlow accepts this as the name of a node in a function, where it may begin
+/// Returns true if TensorFlow accepts this as the name of a node in a function, which may begin
 /// with an underscore.
 pub fn is_body_name(name: &[u8]) -> bool {
     let Some(mut rest) = name.strip_prefix(b"_") else { return is_node_name(name) };
@@ -100,23 +100,23 @@ pub fn input_node_seen(input: &[u8], seen: Seen) -> &[u8] {
     input.strip_prefix(b"^").unwrap_or(input)
 }
 
-/// The output of its node that an input names.
+/// The output that an input selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output(i32);
 
 impl Output {
     /// No output: a control edge, which carries no tensor.
     pub const CONTROL: Self = Self(-1);
-    /// The first two that a node has.
+    /// The first two outputs.
     pub const FIRST: Self = Self(0);
     pub const SECOND: Self = Self(1);
     /// The output number -1, which means a control edge: it counts as a data input and carries no
     /// tensor.
     const MINUS_ONE: Self = Self(-2);
-    /// A number below that: no node has such an output.
+    /// A number below -1: no node has such an output.
     const NOWHERE: Self = Self(-3);
 
-    /// Returns the output that `input` names, whose node is `name` ([`input_node`]).
+    /// Returns the output that `input` selects, whose node is `name` ([`input_node`]).
     #[inline]
     pub fn of(input: &[u8], name: &[u8]) -> Self {
         match input.strip_prefix(name) {
@@ -134,20 +134,20 @@ impl Output {
         }
     }
 
-    /// Returns true if it carries a tensor.
+    /// Returns true if the input carries a tensor.
     #[inline]
     pub fn is_data(self) -> bool {
         self != Self::CONTROL && self != Self::MINUS_ONE
     }
 
-    /// Returns its number, if it is one of data that a node can have.
+    /// Returns the output number, if it is a data output that a node can have.
     #[inline]
     pub fn number(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }
 }
 
-/// Returns true for a control input: only the first character decides.
+/// Returns true for a control input; only the first character decides.
 #[inline]
 pub fn is_control_input(input: &[u8]) -> bool {
     input.first() == Some(&b'^')

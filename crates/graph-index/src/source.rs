@@ -1,7 +1,7 @@
-//! The file that holds a graph: which message, in which form, and why it cannot be read.
+//! The file that holds a graph: its message type and form, and the errors of reading it.
 //!
-//! Walks over the whole message or over a part of it that an earlier walk has found. Knows where
-//! bytes are. It must never know what they mean: that is the business of the visitors.
+//! Walks over the whole message or over a part that an earlier walk has found. Depends on the
+//! location of bytes; the visitors interpret them.
 
 use std::io;
 
@@ -44,11 +44,11 @@ pub enum Form {
     Text,
 }
 
-/// Why a graph cannot be read.
+/// The reason why a graph cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
-    /// No parser takes the bytes. TensorFlow says INVALID_ARGUMENT for a graph and DATA_LOSS for a
-    /// SavedModel.
+    /// No parser accepts the bytes. TensorFlow reports INVALID_ARGUMENT for a graph and DATA_LOSS
+    /// for a SavedModel.
     #[error(
         "no protobuf parser takes this file: {0}; the file is damaged, cut off, or of another kind"
     )]
@@ -73,7 +73,7 @@ impl GraphError {
 }
 
 impl GraphError {
-    /// Returns the error for a node that is not where an earlier walk has found it: the file was
+    /// Returns the error for a node that is not at the place found by an earlier walk: the file was
     /// changed.
     #[doc(hidden)]
     #[must_use]
@@ -108,10 +108,10 @@ pub struct Extent {
     pub end: u64,
 }
 
-/// Selects one meta graph of a file by its number, while a walk enters one after the other.
+/// Selects one meta graph of a file by its number during a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct MetaGraphSelector {
-    /// True if the file may have any number of meta graphs; others have one.
+    /// True if the file may have any number of meta graphs; other files have one.
     has_many: bool,
     wanted: usize,
     entered: usize,
@@ -123,13 +123,13 @@ impl MetaGraphSelector {
         Self { has_many: source.message() == SAVED_MODEL, wanted, entered: 0 }
     }
 
-    /// The next meta graph of a SavedModel begins; whether it is the wanted one.
+    /// Starts the next meta graph of a SavedModel; returns true if it is the selected one.
     pub fn enter(&mut self) -> bool {
         self.entered += 1;
         self.is_wanted()
     }
 
-    /// Returns true if the walk is in the wanted meta graph.
+    /// Returns true if the walk is in the selected meta graph.
     pub fn is_wanted(&self) -> bool {
         !self.has_many || self.entered == self.wanted + 1
     }
@@ -143,7 +143,7 @@ pub struct Source<'s> {
     form: Form,
 }
 
-/// Parts up to this length, in bytes, are read in one go.
+/// Limit on the length of parts that are read at once, in bytes.
 const READ_AT_ONCE: u64 = 64 * 1024;
 
 impl<'s> Source<'s> {
@@ -171,7 +171,7 @@ impl<'s> Source<'s> {
         self.walk_over(self.bytes, self.message(), visitor)
     }
 
-    /// Walks over a nested message that an earlier walk went through.
+    /// Walks over a nested message that an earlier walk has visited.
     pub fn walk_part(
         self,
         part: Extent,
@@ -185,12 +185,12 @@ impl<'s> Source<'s> {
         if self.form == Form::Text {
             return self.walk_over(&bytes, message, visitor);
         }
-        // All bytes are there, so that one run comes to the end.
+        // All bytes are present, so that one run reaches the end.
         Scanner::new(TENSORFLOW, message, bytes.len() as u64).run(&bytes, 0, visitor)?;
         Ok(())
     }
 
-    /// Reads the bytes of a part into `bytes`; false if it is too long to be read at once.
+    /// Reads the bytes of a part into `bytes`; returns false if it is too long to be read at once.
     pub fn read_part(self, part: Extent, bytes: &mut Vec<u8>) -> Result<bool, GraphError> {
         let section = Section { bytes: self.bytes, part };
         let length = section.length();
@@ -216,7 +216,7 @@ impl<'s> Source<'s> {
     }
 }
 
-/// A part of a file, as if it were all of it.
+/// A part of a file, presented as a whole file.
 struct Section<'s> {
     bytes: &'s dyn ReadAt,
     part: Extent,

@@ -1,20 +1,20 @@
-//! Strings that arrive in pieces, made whole.
+//! Strings assembled from pieces.
 
 use crate::scan::Piece;
 
-/// A string that is longer than this, in bytes, is not put together: no real graph has such a name.
+/// Limit on the length of a string that is assembled, in bytes: no real graph has such a name.
 const LONGEST: usize = 1 << 20;
 
 /// The string that is being read.
 #[derive(Clone, Debug, Default)]
 pub struct WholeText {
     bytes: Vec<u8>,
-    /// True if a text was too long since this was last set to false.
+    /// True if a string was too long since this was last reset.
     pub oversized: bool,
 }
 
 impl WholeText {
-    /// Takes a piece in; the whole string where this was the last one.
+    /// Adds a piece; returns the whole string if it was the last one.
     #[inline]
     pub fn take<'t>(&'t mut self, piece: &'t [u8], is: Piece) -> Option<&'t [u8]> {
         if is.first && is.last {

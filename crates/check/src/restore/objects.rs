@@ -29,8 +29,8 @@ const VALUE: &[u8] = b"VARIABLE_VALUE";
 /// The suffixes of a table's key for its keys and values.
 const TABLE: [&[u8]; 2] = [b"-keys", b"-values"];
 
-/// What optimizers keep for a variable, by its number: the position of the optimizer, the name and
-/// the number.
+/// The slot variables that optimizers keep for a variable, by its number: the position of the
+/// optimizer, the name and the number.
 type SlotsOfVariables<'b> = HashMap<i32, Vec<(usize, &'b [u8], i32)>>;
 
 /// Returns the reasons why the objects of a model cannot be restored; `saver` has the tensors that

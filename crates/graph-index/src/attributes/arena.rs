@@ -8,17 +8,18 @@ use std::{
 use super::value::{AttributeValue, List, ShapeValue, TensorValue, Text};
 use crate::ops::Element;
 
-/// Limit on the memory that is kept of one node, in bytes: an element of a list counts 8, a text
+/// Limit on the memory that is kept for one node, in bytes: an element of a list counts 8, a string
 /// its length.
 const BUDGET: usize = 8 << 20;
 
-/// The elements that are kept of one list of numbers or shapes; real defaults have at most a few.
+/// Limit on the elements that are kept of one list of numbers or shapes; real defaults have at most
+/// a few.
 const LONGEST_LIST: u64 = 1 << 16;
 
-/// The dimensions that are kept of a shape: one more than a tensor can have.
+/// Limit on the dimensions that are kept of a shape: one more than a tensor can have.
 const HIGHEST_RANK: u64 = 255;
 
-/// The bytes and numbers of a tensor that are kept: enough for a shape or an axis.
+/// Limit on the bytes and numbers that are kept of a tensor: enough for a shape or an axis.
 const TENSOR_BYTES: usize = 2048;
 const TENSOR_NUMBERS: u64 = 256;
 
@@ -26,7 +27,7 @@ const TENSOR_NUMBERS: u64 = 256;
 /// set.
 const FEW: usize = 32;
 
-/// A stretch of one of the lists of [`Attributes`].
+/// A range in one of the lists of [`Attributes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: usize,
@@ -39,7 +40,7 @@ impl Stretch {
     }
 }
 
-/// A text of which the bytes are kept, or only the length if it is a long one.
+/// A string whose bytes are kept, or only its length if it is long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StoredText {
     length: u64,
@@ -60,30 +61,30 @@ pub(super) struct StoredTensor {
     pub(super) data_type: i32,
     shape: StoredShape,
     content: StoredText,
-    /// The beginning of its integers, in `numbers`.
+    /// The first of its integers, in `numbers`.
     numbers: Stretch,
-    /// Number of values in fields of their own.
+    /// Number of values in typed fields.
     values: u64,
-    /// Number of these that are integers of 32 bits.
+    /// Number of these values that are 32-bit integers.
     small_integers: u64,
 }
 
-/// A list; `kept` is a stretch of the list that holds elements of its kind.
+/// A list; `kept` is a range in the list for elements of its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StoredList {
     element: Option<Element>,
     is_mixed: bool,
     length: u64,
     kept: Stretch,
-    /// The runs of its types, whatever else is in it.
+    /// The runs of its types, independent of other elements.
     types: Stretch,
-    /// Its shapes, as many as are kept, whatever else is in it.
+    /// Its shapes, up to the limit, independent of other elements.
     shapes: Stretch,
-    /// Its texts and functions that come once it is mixed.
+    /// Its strings and functions after it became mixed.
     later: Stretch,
 }
 
-/// A value inside of a function that is a value: none at all, or a placeholder.
+/// A value inside a function value: unset, or a placeholder.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Nested {
     Unset,
@@ -112,7 +113,7 @@ pub(super) enum Stored {
 pub struct TypeCount {
     /// The number of the type.
     pub data_type: i32,
-    /// Number of times that it comes.
+    /// Number of repetitions.
     pub count: u64,
 }
 
@@ -130,27 +131,27 @@ pub struct Attributes {
     numbers: Vec<i64>,
     types: Vec<TypeCount>,
     texts: Vec<StoredText>,
-    /// The texts and functions of lists that have values of two kinds.
+    /// The strings and functions of lists with values of two kinds.
     mixed: Vec<(Element, StoredText)>,
     shapes: Vec<StoredShape>,
-    /// By the number of the entry, what the functions in its value leave to others.
+    /// The attributes that the functions in a value leave open, by the number of the entry.
     nested: Vec<(usize, Nested)>,
     is_oversized: bool,
 }
 
 impl Attributes {
-    /// Returns the value of the attribute of this name, the last one that was written.
+    /// Returns the value of the attribute of this name; the last one counts.
     pub fn get(&self, name: &str) -> Option<AttributeValue<'_>> {
         self.get_bytes(name.as_bytes())
     }
 
-    /// Returns the same by the bytes of a name, for what a placeholder names.
+    /// Returns the value of an attribute by the bytes of its name, as a placeholder has it.
     pub fn get_bytes(&self, name: &[u8]) -> Option<AttributeValue<'_>> {
         let entry = self.entries.iter().rfind(|entry| entry.key.of(&self.bytes) == name)?;
         Some(self.view(entry.value))
     }
 
-    /// Returns every attribute that counts, the last one of each name.
+    /// Returns every attribute, the last one of each name.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], AttributeValue<'_>)> {
         let key = |entry: &Entry| entry.key.of(&self.bytes);
         let mut later: HashSet<&[u8], foldhash::quality::RandomState> = HashSet::default();
@@ -183,21 +184,19 @@ impl Attributes {
         })
     }
 
-    /// Returns true if the attributes exceed the limit, so that nothing is known of the node: over
-    /// 8 MiB of names of attributes, texts, and types that change from one element of a list to the
-    /// next.
+    /// Returns true if the attributes exceed the limit: over 8 MiB of attribute names, strings, and
+    /// types that change from one element of a list to the next. Nothing is then known of the node.
     ///
-    /// Such a node must be refused, as some of it was never checked.
+    /// Such a node must be refused, because a part of it was never checked.
     pub fn is_oversized(&self) -> bool {
         self.is_oversized
     }
 
-    /// Gives everything to `state` that decides what a node of one operation may be: all but the
-    /// attributes whose names begin with an underscore and the contents of tensors, of which only
-    /// invalid shapes count.
+    /// Hashes everything that decides the node type for an operation: all except the attributes
+    /// whose names begin with an underscore, and the contents of tensors other than invalid shapes.
     ///
-    /// Nodes of one operation for which this is the same have the same [`NodeType`] or diagnostic,
-    /// and lose the same attributes, whatever the release. What they have otherwise may differ.
+    /// Nodes of one operation with equal hashes have the same [`NodeType`] or diagnostic, and lose
+    /// the same attributes, in every release. Their other contents may differ.
     ///
     /// [`NodeType`]: super::super::node_rules::NodeType
     pub fn hash_judged(&self, state: &mut impl Hasher) {
@@ -265,7 +264,7 @@ impl StoredList {
         self.length
     }
 
-    /// The runs of types, all of them.
+    /// The runs of types, for all types.
     pub(super) fn types(self, attributes: &Attributes) -> &[TypeCount] {
         self.types.of(&attributes.types)
     }
@@ -312,9 +311,9 @@ impl StoredList {
     }
 }
 
-/// Writing, for the reader alone.
+/// Methods for writing, used by the reader only.
 impl Attributes {
-    /// Forgets everything but the memory.
+    /// Clears everything but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.bytes.clear();
@@ -327,14 +326,14 @@ impl Attributes {
         self.is_oversized = false;
     }
 
-    /// Takes in an attribute whose key was [`keep`](Self::keep)t.
+    /// Adds an attribute whose key was [`keep`](Self::keep)t.
     pub(super) fn add(&mut self, key: Stretch, value: Stored) {
         if self.has_room(size_of::<Entry>()) {
             self.entries.push(Entry { key, value });
         }
     }
 
-    /// Takes in what the functions in the value of the next attribute leave to others.
+    /// Adds the attributes that the functions in the value of the next attribute leave open.
     pub(super) fn add_nested(&mut self, nested: &[Nested]) {
         for one in nested {
             if self.has_room(size_of::<(usize, Nested)>()) {
@@ -343,12 +342,12 @@ impl Attributes {
         }
     }
 
-    /// Notes that something was too long to be looked at.
+    /// Records that something was too long to be examined.
     pub(super) fn set_oversized(&mut self) {
         self.is_oversized = true;
     }
 
-    /// Returns true if `more` bytes fit into the limit; if not, the node is oversized.
+    /// Returns true if `more` bytes fit into the limit; otherwise marks the node as oversized.
     fn has_room(&mut self, more: usize) -> bool {
         let is_there = self.is_there(more);
         self.is_oversized |= !is_there;
@@ -367,7 +366,7 @@ impl Attributes {
         kept.saturating_add(more) <= BUDGET
     }
 
-    /// Keeps bytes that must be known.
+    /// Keeps bytes that are required.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Stretch {
         let start = self.bytes.len();
         if !self.has_room(bytes.len()) {
@@ -382,8 +381,8 @@ impl Attributes {
         StoredText { length: bytes.len() as u64, bytes: Some(self.keep(bytes)) }
     }
 
-    /// Adds an element to a list, which has no elements of another kind or is mixed from now on;
-    /// says whether it is to be kept.
+    /// Adds an element to a list, which becomes mixed if it has elements of another kind; returns
+    /// true if the element is to be kept.
     fn lengthen(&self, list: &mut StoredList, element: Element, by: u64) -> bool {
         list.is_mixed |= list.element.is_some_and(|other| other != element);
         let is_first = list.element.is_none();
@@ -409,7 +408,7 @@ impl Attributes {
         }
     }
 
-    /// Adds numbers or other elements of which nothing but their number is known.
+    /// Adds numbers or other elements of which only the count is kept.
     pub(super) fn push_unknown(&mut self, list: &mut StoredList, element: Element, count: u64) {
         self.lengthen(list, element, count);
     }
@@ -471,8 +470,8 @@ impl Attributes {
         }
         let end = shape.dimensions.start.saturating_add(shape.dimensions.count);
         if shape.dimensions.count == 0 || end != self.numbers.len() {
-            // The dimensions of one shape lie side by side, although something may have come in
-            // between where the shape is written in two parts.
+            // The dimensions of one shape must be adjacent, even if something else was added
+            // between the two parts of the shape.
             let start = self.numbers.len();
             let from = shape.dimensions.start..end;
             if shape.dimensions.count > 0 {
@@ -502,7 +501,7 @@ impl Attributes {
 }
 
 impl StoredText {
-    /// Returns a text of which only the length is known.
+    /// Returns a string of which only the length is known.
     pub(super) const fn long(length: u64) -> Self {
         Self { length, bytes: None }
     }
@@ -519,7 +518,7 @@ impl StoredTensor {
         &mut self.shape
     }
 
-    /// Says that an integer which is added is one of 32 bits.
+    /// Marks an added integer as a 32-bit one.
     pub(super) fn count_small_integer(&mut self) {
         self.small_integers = self.small_integers.saturating_add(1);
     }

@@ -1,17 +1,16 @@
-//! The attributes of one node, read while its bytes pass by.
+//! The attributes of one node, read during a walk.
 //!
-//! [`AttributeReader`] is told what a visitor is told inside of a node, of a graph or of a
-//! function, in either form, and fills [`Attributes`]: keys with their [`AttributeValue`]s. The
-//! merging of protobuf is part of the reading: of several members of a value the last one counts, a
-//! message that comes twice inside of one value is put together, and of equal keys the last entry
-//! counts.
+//! [`AttributeReader`] receives the visitor events inside a node, of a graph or of a function, in
+//! either form, and fills [`Attributes`]: keys with their [`AttributeValue`]s. It implements
+//! protobuf's merging: the last of several members of a value counts, repeated messages inside one
+//! value are merged, and the last entry of equal keys counts.
 //!
-//! What is kept of a node is bounded (see [`Attributes::is_oversized`]), and is used again for the
-//! next node, so that most nodes cost no allocation. Of long lists of numbers and shapes, of
-//! tensors and of long texts only the length and the beginning are kept.
+//! The memory kept for a node is bounded (see [`Attributes::is_oversized`]) and reused for the next
+//! node, so that most nodes need no allocation. For long lists of numbers and shapes, for tensors
+//! and for long strings only the length and the beginning are kept.
 //!
-//! Knows how attributes are written, and what equals a default. It must never know which
-//! operation has them, nor what may stand there.
+//! Depends on the encoding of attributes and on the equality with defaults, but not on the
+//! operation that has them or the permitted values.
 
 mod arena;
 mod reader;

@@ -1,4 +1,4 @@
-//! Is told what a visitor is told inside of a node, and fills the attributes.
+//! Receives the visitor events inside a node, and fills its attributes.
 
 use super::arena::{
     Attributes, Nested, Stored, StoredList, StoredShape, StoredTensor, StoredText, Stretch,
@@ -18,7 +18,7 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// A message that is open inside of a node, as far as it counts.
+/// An open message inside a node, as far as it is relevant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     /// An entry of the map of attributes.
@@ -34,7 +34,7 @@ enum Open {
     Tensor,
     /// The function of a value or of an element of a list.
     Function,
-    /// An attribute of that function, or of one inside of it.
+    /// An attribute of that function, or of one nested in it.
     NestedEntry,
     /// The value of such an attribute.
     NestedValue,
@@ -42,18 +42,18 @@ enum Open {
     NestedList,
     /// The function of such a value or of an element of its list.
     NestedFunction,
-    /// Something that counts for nothing.
+    /// A message that is ignored.
     Beneath,
 }
 
-/// Reads the attributes of one node after the other.
+/// Reads the attributes of one node after another.
 ///
-/// [`enter`](Self::enter) must be told of every message inside of a node, before anybody else
-/// decides whether it is stepped over: what it wants to be entered must be.
+/// [`enter`](Self::enter) must be called for every message inside a node, before the message is
+/// skipped: messages that it wants must be entered.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeReader {
     attributes: Attributes,
-    /// The messages that are open, the outermost first; none outside of attributes.
+    /// The open messages, outermost first; empty outside attributes.
     open: Vec<Open>,
     key: Stretch,
     value: Stored,
@@ -61,8 +61,8 @@ pub struct AttributeReader {
     shape: StoredShape,
     function: StoredText,
     dimension: i64,
-    /// The attributes of functions that are being read, the outermost first: what each is so far,
-    /// if it is left to others.
+    /// The attributes of functions that are being read, outermost first: whether each is left open
+    /// so far.
     inner: Vec<Option<Nested>>,
     /// The attributes that the functions of the value leave open.
     nested: Vec<Nested>,
@@ -70,7 +70,7 @@ pub struct AttributeReader {
 }
 
 impl AttributeReader {
-    /// Begins with another node.
+    /// Starts the next node.
     pub fn clear(&mut self) {
         self.attributes.clear();
         self.open.clear();
@@ -78,12 +78,12 @@ impl AttributeReader {
         self.text.oversized = false;
     }
 
-    /// Returns the attributes of the node, once it has ended.
+    /// Returns the attributes of the node, after its end.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
     }
 
-    /// A message begins.
+    /// Handles the start of a message.
     pub fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         let Some(around) = self.open.last().copied() else {
             if (message, field.number) != (NODE_DEF, node_def::ATTR) {
@@ -128,15 +128,15 @@ impl AttributeReader {
         Step::Into
     }
 
-    /// Says what the innermost attribute of a function is.
+    /// Sets the value of the innermost attribute of a function.
     fn set_inner(&mut self, nested: Option<Nested>) {
         if let Some(inner) = self.inner.last_mut() {
             *inner = nested;
         }
     }
 
-    /// Returns a message that is a value begins: it takes the place of another kind of value, and
-    /// goes on with its own.
+    /// Handles the start of a message that is a value: it replaces a value of another kind, and
+    /// merges with one of its own kind.
     fn enter_value(&mut self, number: u32) -> Open {
         match number {
             attr_value::LIST => {
@@ -189,7 +189,7 @@ impl AttributeReader {
         }
     }
 
-    /// A message ends.
+    /// Handles the end of a message.
     pub fn leave(&mut self, _message: MessageId, _field: &'static Field) {
         match self.open.pop() {
             Some(Open::Entry) => self.end_of_entry(),
@@ -226,7 +226,7 @@ impl AttributeReader {
         self.attributes.add(self.key, self.value);
     }
 
-    /// A number, or an element of packed ones.
+    /// Handles a number, or an element of packed ones.
     pub fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         if self.open.last() == Some(&Open::NestedValue) {
             return self.set_inner(None);
@@ -235,7 +235,7 @@ impl AttributeReader {
         match (self.open.last(), message, field.number) {
             (Some(Open::Value), ATTR_VALUE, attr_value::I) => self.value = Stored::Int(number),
             (Some(Open::Value), ATTR_VALUE, attr_value::B) => self.value = Stored::Bool(value != 0),
-            // An enumeration is the low half of its varint.
+            // An enumeration uses the low 32 bits of its varint.
             (Some(Open::Value), ATTR_VALUE, attr_value::TYPE) => {
                 self.value = Stored::Type(value as i32);
             }
@@ -275,7 +275,7 @@ impl AttributeReader {
         }
     }
 
-    /// Floats of 32 bits, alone or packed.
+    /// Handles 32-bit floats, packed or not.
     pub fn floats(&mut self, message: MessageId, field: &'static Field, count: u64, bytes: &[u8]) {
         match (self.open.last(), message, field.number) {
             (Some(Open::NestedValue), ..) => self.set_inner(None),
@@ -302,7 +302,7 @@ impl AttributeReader {
         }
     }
 
-    /// A text or a field of bytes, or a piece of a text.
+    /// Handles a string or a field of bytes, or a piece of a string.
     pub fn string(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         let wanted = match (self.open.last(), message, field.number) {
             (Some(Open::Entry), NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
@@ -357,7 +357,7 @@ impl AttributeReader {
         }
     }
 
-    /// A field of bytes that is too long to be kept.
+    /// Handles a field of bytes that is too long to be kept.
     pub fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
         match (self.open.last(), message, field.number) {
             (Some(Open::NestedValue), ..) => self.set_inner(None),
@@ -404,7 +404,7 @@ impl AttributeReader {
     }
 }
 
-/// Handles a walk over a node, or over a part of one.
+/// Passes a walk over a node, or a part of one, to the reader.
 impl Visitor for AttributeReader {
     fn enter(&mut self, message: MessageId, field: &'static Field) -> Step {
         Self::enter(self, message, field)

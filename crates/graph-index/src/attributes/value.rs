@@ -1,4 +1,4 @@
-//! A value of an attribute as it is looked at.
+//! A read-only view of the value of an attribute.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ pub enum AttributeValue<'a> {
     Float(f32),
     /// A truth value.
     Bool(bool),
-    /// An element type by its number, which no release may know.
+    /// An element type by its number, which may be unknown to every release.
     Type(i32),
     /// A shape.
     Shape(ShapeValue<'a>),
@@ -32,7 +32,8 @@ pub enum AttributeValue<'a> {
     Tensor(TensorValue<'a>),
     /// The name of a function.
     Function(Text<'a>),
-    /// An attribute, by its name, of the function that the node is in; its caller gives the value.
+    /// A placeholder: the name of an attribute of the enclosing function, whose caller gives the
+    /// value.
     Placeholder(Text<'a>),
     /// Any number of values.
     List(List<'a>),
@@ -43,7 +44,7 @@ pub enum AttributeValue<'a> {
 pub struct Text<'a> {
     /// Its length in bytes.
     pub length: u64,
-    /// The bytes; `None` of one that is over 64 KiB.
+    /// The bytes; `None` if there are more than 64 KiB.
     pub bytes: Option<&'a [u8]>,
 }
 
@@ -69,17 +70,17 @@ pub struct TensorValue<'a> {
     pub content: Text<'a>,
     /// The first integers of `int_val` or `int64_val`; all of them if they are as many as `values`.
     pub numbers: &'a [i64],
-    /// Number of values in fields of their own.
+    /// Number of values in typed fields.
     pub values: u64,
-    /// Number of these in `int_val`, which TensorFlow reads for integers of up to 32 bits and for
-    /// no others.
+    /// Number of these values in `int_val`, which TensorFlow reads only for integers of up to 32
+    /// bits.
     pub small_integers: u64,
 }
 
-/// The reason why TensorFlow cannot make a tensor of what is written as one.
+/// The reason why TensorFlow cannot create a tensor from its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorDiagnostic {
-    /// Its shape, its type or its bytes are those of no tensor.
+    /// Its shape, type or bytes are invalid.
     Malformed,
     /// It has this type, which not every release knows.
     OfType(i32),
@@ -88,11 +89,11 @@ pub enum TensorDiagnostic {
 /// Limit on the size of a tensor whose contents are checked, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Numbers of types above this one are not those of every release.
+/// The largest type number that every release knows.
 const LAST_TYPE_OF_ALL: i32 = 25;
 
 impl TensorValue<'_> {
-    /// Returns the reason why TensorFlow cannot make a tensor of it, if it cannot in every release.
+    /// Returns the reason why some release cannot create a tensor from it.
     pub fn diagnostic(self) -> Option<TensorDiagnostic> {
         let number = self.data_type;
         let has_shape = !self.shape.is_unknown_rank && self.shape.is_full_shape();
@@ -110,7 +111,7 @@ impl TensorValue<'_> {
     }
 }
 
-/// Numbers of types above this one are those of references.
+/// Type numbers above this one are reference types.
 const REFERENCES: i32 = 100;
 
 /// A list of values.
@@ -141,28 +142,28 @@ impl<'a> List<'a> {
         self.list.is_mixed()
     }
 
-    /// Returns the types in it, all of them, whatever else is in it.
+    /// Returns all types in it, even if it is mixed.
     pub fn types(self) -> &'a [TypeCount] {
         self.list.types(self.attributes)
     }
 
-    /// Returns the first values that are no types or tensors: all texts and functions, at most
+    /// Returns the first values other than types and tensors: all strings and functions, at most
     /// 65536 of the others.
     pub fn values(self) -> impl Iterator<Item = AttributeValue<'a>> {
         (0..).map_while(move |position| self.list.get(self.attributes, position))
     }
 
-    /// Returns the texts in it, whatever else is in it.
+    /// Returns the strings in it, even if it is mixed.
     pub fn texts(self) -> impl Iterator<Item = Text<'a>> {
         self.list.texts(self.attributes, Element::String)
     }
 
-    /// Returns the first 65536 shapes in it, whatever else is in it.
+    /// Returns the first 65536 shapes in it, even if it is mixed.
     pub fn shapes(self) -> impl Iterator<Item = ShapeValue<'a>> {
         self.list.shapes(self.attributes)
     }
 
-    /// Returns the names of the functions in it, whatever else is in it.
+    /// Returns the names of the functions in it, even if it is mixed.
     pub fn functions(self) -> impl Iterator<Item = Text<'a>> {
         self.list.texts(self.attributes, Element::Function)
     }
@@ -212,13 +213,13 @@ impl ShapeValue<'_> {
         self.dimensions.len() as u64 == self.rank
     }
 
-    /// Returns true if TensorFlow accepts it as a shape that may be partly known.
+    /// Returns true if TensorFlow accepts it as a partially known shape.
     pub fn is_partial_shape(self) -> bool {
         if self.is_unknown_rank {
             return self.rank == 0;
         }
         let are_sizes = self.dimensions.iter().all(|size| *size >= -1);
-        // Behind a dimension that is not known, nothing is counted.
+        // TensorFlow stops counting elements at an unknown dimension.
         let known = self.dimensions.iter().take_while(|size| **size >= 0);
         self.rank <= HIGHEST_RANK && are_sizes && count_of(known).is_some()
     }
@@ -232,7 +233,8 @@ impl ShapeValue<'_> {
     }
 }
 
-/// Returns the number of elements, unless it comes to 2^63 on the way from the first dimension on.
+/// Returns the number of elements, unless the product reaches 2^63 when multiplied from the first
+/// dimension.
 fn count_of<'d>(dimensions: impl IntoIterator<Item = &'d i64>) -> Option<i64> {
     dimensions.into_iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
 }
@@ -257,13 +259,13 @@ impl<'a> AttributeValue<'a> {
         Some(AttributeKind { element, is_list })
     }
 
-    /// Returns true if it equals a default. Values that are not kept whole, such as tensors, count
-    /// as different.
+    /// Returns true if it equals a default. Values that are not kept completely, such as tensors,
+    /// count as different.
     pub fn equals(self, default: Value<'_>) -> bool {
         match (self, default) {
             (Self::String(text), Value::String(other)) => text.equals(other),
             (Self::Int(own), Value::Int(other)) => own == other,
-            // As TensorFlow compares them: by their bits.
+            // TensorFlow compares floats by their bits.
             (Self::Float(own), Value::Float(other)) => own.to_bits() == other.to_bits(),
             (Self::Bool(own), Value::Bool(other)) => own == other,
             (Self::Type(own), Value::Type(other)) => own == other,
@@ -280,7 +282,7 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// Returns the first shape of it that is none: itself, that of its tensor, or one of its list.
+    /// Returns the first invalid shape in it: itself, that of its tensor, or one of its list.
     pub fn invalid_shape(self, is_valid: fn(ShapeValue<'_>) -> bool) -> Option<ShapeValue<'a>> {
         let one = |value| match value {
             Self::Shape(shape) => Some(shape),
@@ -295,7 +297,7 @@ impl<'a> AttributeValue<'a> {
         }
     }
 
-    /// Gives what the value is to `state`, but of a tensor no more than whether its shape is one.
+    /// Hashes the value; of a tensor only the validity of its shape.
     pub(super) fn hash_judged(self, state: &mut impl Hasher) {
         std::mem::discriminant(&self).hash(state);
         match self {
@@ -321,7 +323,7 @@ impl<'a> AttributeValue<'a> {
     }
 }
 
-/// The bytes that are shown of a text, the values of a list.
+/// Limit on the bytes of a string, and on the values of a list, that are displayed.
 const SHOWN_BYTES: usize = 64;
 const SHOWN_VALUES: usize = 8;
 
@@ -387,7 +389,7 @@ impl fmt::Display for List<'_> {
     }
 }
 
-/// As in TensorFlow's messages: `DT_FLOAT`, `"SAME"`, `[1, 2]`.
+/// Formats the value as TensorFlow's messages do: `DT_FLOAT`, `"SAME"`, `[1, 2]`.
 impl fmt::Display for AttributeValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 //! The table of a library's functions, by the hashes of their names.
 //!
-//! A library may have as many functions as a file has nine bytes, so the table takes less than 48
+//! A library can have one function for every nine bytes of a file, so the table takes less than 48
 //! bytes for each: entries in the order of the library, in blocks that never move, and an index of
 //! 4-byte positions by hash.
 
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use crate::source::Extent;
 
-/// Entries of a block.
+/// Number of entries per block.
 const BLOCK: usize = 1 << 10;
 
-/// The number of a function whose name is too long to be told from others.
+/// The number of a function whose name is too long to be distinguished.
 const NAMELESS: u32 = u32::MAX;
 
 /// A function of the library.
@@ -32,10 +32,10 @@ pub struct LibraryFunction {
 pub(super) struct FunctionTable {
     /// Blocks of [`BLOCK`] entries, all full but the last one.
     blocks: Vec<Vec<Entry>>,
-    /// The position of an entry, from 1 on, in the slot that its hash selects or the next free one;
-    /// 0 in a free slot.
+    /// The position of an entry plus 1, in the slot that its hash selects or the next free one; 0
+    /// for a free slot.
     slots: Vec<u32>,
-    /// By position, the last function of a name that came again: its number and place.
+    /// The last function with a repeated name, by position: its number and place.
     repeated: HashMap<u32, (u32, Extent)>,
 }
 
@@ -56,8 +56,8 @@ impl FunctionTable {
         }
     }
 
-    /// Adds a function, without a number if its name is too long to be told from others; false if
-    /// its name has come before.
+    /// Adds a function, without a number if its name is too long to be distinguished; returns false
+    /// if the name is a repetition.
     pub(super) fn add(&mut self, hash: u64, number: Option<u32>, place: Extent) -> bool {
         if self.len() >= self.slots.len() - self.slots.len() / 4 {
             self.grow();
@@ -66,7 +66,7 @@ impl FunctionTable {
         let (slot, known) = self.find(hash);
         match known.and_then(|position| Some((position, self.entry(position)?))) {
             None => self.push(slot, entry),
-            // An entry in the place of the nameless one keeps entries in the order of the library.
+            // An entry for the nameless function keeps the order of the library.
             Some((_, known)) if known.number == NAMELESS => self.push(slot, entry),
             Some((position, _)) => {
                 let again = (entry.number, place);
@@ -120,7 +120,7 @@ impl FunctionTable {
     fn find(&self, hash: u64) -> (usize, Option<usize>) {
         let slots = self.slots.len();
         let mut slot = home(hash, slots);
-        // A quarter of the slots is free; the bound is for the reader.
+        // A quarter of the slots is free; the bound only makes the termination obvious.
         for _ in 0..slots {
             let Some(position) = self.slots.get(slot).and_then(|one| one.checked_sub(1)) else {
                 break;

@@ -9,9 +9,9 @@ pub struct Argument {
     /// The name of the node that returns a result.
     pub result: Name,
     pub bad_name: bool,
-    /// True if its name is invalid for a node of a graph, where the rules are stricter.
+    /// True if its name is invalid for a node of a graph, whose rules are stricter.
     pub bad_graph_name: bool,
-    /// Its type, 0 if it has none.
+    /// Its type; 0 if it has none.
     pub data_type: i32,
     pub type_attribute: bool,
     pub number_attribute: bool,
@@ -27,7 +27,7 @@ impl Argument {
         self.number_attribute || self.list_attribute
     }
 
-    /// Returns true if no attribute or type says which type the argument has.
+    /// Returns true if neither an attribute nor a type determines the type of the argument.
     #[must_use]
     pub fn is_untyped(self) -> bool {
         self.data_type == 0
@@ -35,7 +35,7 @@ impl Argument {
             && (self.number_attribute || !self.list_attribute)
     }
 
-    /// Returns its type, if that does not depend on the call; 0 for none.
+    /// Returns its type, if it does not depend on the call; 0 for none.
     #[must_use]
     pub fn fixed_type(self) -> Option<i32> {
         let fixed = !self.is_list() && (self.data_type != 0 || !self.type_attribute);

@@ -1,11 +1,11 @@
 //! Reads the attributes of function arguments: their shapes, and the attributes of the nodes that
-//! stand for them.
+//! represent them.
 //!
 //! TensorFlow writes the shapes of all arguments as one attribute of the function
 //! (`_input_shapes`), and `FunctionDef.arg_attr` holds attributes of single ones. Most of these are
-//! used only when the function runs; what decides whether the function can be loaded is kept.
+//! used only when the function runs; those that decide if the function can be loaded are kept.
 //!
-//! Knows how they are written. It must never know which loader asks for what.
+//! Depends on the encoding only, not on the loaders' checks.
 
 use std::collections::HashMap;
 
@@ -24,17 +24,17 @@ use crate::{
 /// The attribute of a function that has the shapes of all its arguments.
 const INPUT_SHAPES: &[u8] = b"_input_shapes";
 
-/// The type of a handle of a resource.
+/// The type of a resource handle.
 pub const RESOURCE: i32 = 20;
 
-/// A shape that an argument is said to have.
+/// The declared shape of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentShape {
-    /// Any.
+    /// Any shape.
     Unknown,
-    /// These dimensions, -1 for one of any size.
+    /// These dimensions; -1 for one of any size.
     Known(Box<[i64]>),
-    /// One that no tensor has, as a diagnostic says it.
+    /// An invalid shape, as shown in diagnostics.
     Invalid(String),
 }
 
@@ -60,7 +60,7 @@ pub enum OutputShape {
     Missing,
     /// It is a list of shapes; this is the first one.
     First(ArgumentShape),
-    /// It is a shape, which Python takes for the first one of a list, and the importer for nothing.
+    /// It is a shape, which Python reads as the first one of a list, and the importer ignores.
     Alone(ArgumentShape),
 }
 
@@ -77,7 +77,7 @@ impl OutputShape {
     }
 }
 
-/// The attributes of one argument, as far as they decide about anything.
+/// The relevant attributes of one argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentAttributes {
     pub output_shape: OutputShape,
@@ -90,7 +90,7 @@ pub struct ArgumentAttributes {
 
 impl ArgumentAttributes {
     fn of(attributes: &Attributes) -> Self {
-        // Whether it is to be beside another node or beside itself is all the same.
+        // A constraint to be beside another node or beside itself makes no difference.
         let colocation = PythonColocation::of(attributes, |_| true);
         Self {
             output_shape: OutputShape::of(attributes),
@@ -101,7 +101,8 @@ impl ArgumentAttributes {
     }
 }
 
-/// Why an importer cannot tell what a handle holds, if its type and shape are both there.
+/// The reason why an importer cannot determine the contents of a handle that has both type and
+/// shape.
 fn handle_diagnostic(attributes: &Attributes) -> Option<String> {
     let (types, shapes) = (attributes.get("_handle_dtypes")?, attributes.get("_handle_shapes")?);
     let is_typed = matches!(types, AttributeValue::List(list) if !list.types().is_empty());
@@ -119,19 +120,20 @@ fn handle_diagnostic(attributes: &Attributes) -> Option<String> {
 /// The attributes of the arguments of a function.
 #[derive(Debug, Default)]
 pub struct GivenArguments {
-    /// The shapes in the attribute `_input_shapes`, one an argument; none if there is no such list.
+    /// The shapes in the attribute `_input_shapes`, one per argument; empty if there is no such
+    /// list.
     pub input_shapes: Vec<ArgumentShape>,
-    /// By the number of the argument, where there is something to say.
+    /// The attributes by argument number, if there are any.
     attributes: HashMap<u32, ArgumentAttributes>,
 }
 
 impl GivenArguments {
-    /// Returns the attributes of an argument, where one of them matters.
+    /// Returns the attributes of an argument, if any of them is relevant.
     pub fn attributes(&self, number: u32) -> Option<&ArgumentAttributes> {
         self.attributes.get(&number)
     }
 
-    /// Returns the shape of the node that Python makes of an argument.
+    /// Returns the shape of the node that Python creates for an argument.
     pub fn shape(&self, number: u32, argument: &Argument) -> &ArgumentShape {
         let said = self.attributes(number).map(|attributes| &attributes.output_shape);
         if let Some(OutputShape::First(shape) | OutputShape::Alone(shape)) = said {
@@ -142,8 +144,8 @@ impl GivenArguments {
         listed.unwrap_or(&ArgumentShape::Unknown)
     }
 
-    /// Returns the diagnostic, as found and expected value, of the node that the importer makes of
-    /// an argument when it builds the function for a call.
+    /// Returns the diagnostic, as found and expected value, of the node that the importer creates
+    /// for an argument when it builds the function for a call.
     pub fn importer_diagnostic(
         &self,
         number: u32,
@@ -198,29 +200,29 @@ pub const SHAPE: &str = "a shape: dimensions from -1 on, at most 254, under 2^63
 #[derive(Debug, Default)]
 pub(super) struct ArgumentReader {
     given: GivenArguments,
-    /// The number of the argument whose attributes are read; 0 until it is said.
+    /// The number of the argument whose attributes are read; 0 until it is known.
     number: u32,
     values: AttributeReader,
-    /// By the name of an attribute of the function, what is wrong with the tensor that it is.
+    /// The diagnostic of the tensor in an attribute of the function, by the name of the attribute.
     tensors: HashMap<Box<[u8]>, TensorDiagnostic>,
     is_oversized: bool,
 }
 
 impl ArgumentReader {
-    /// Returns what was read, and true if a text was too long.
+    /// Returns the attributes, and true if a string was too long.
     pub(super) fn finish(mut self) -> (GivenArguments, OwnTensors, bool) {
         let passing = self.tensors.remove(INPUT_SHAPES).into_iter().collect();
         let lasting = self.tensors.into_values().collect();
         (self.given, OwnTensors { lasting, passing }, self.is_oversized)
     }
 
-    /// An attribute of the function begins.
+    /// Starts an attribute of the function.
     pub(super) fn begin_attribute(&mut self) {
         self.values.clear();
         self.tell_entered();
     }
 
-    /// It has ended; its name.
+    /// Ends the attribute and records its name.
     pub(super) fn end_attribute(&mut self) -> &[u8] {
         self.tell_left();
         self.is_oversized |= self.values.attributes().is_oversized();
@@ -244,17 +246,17 @@ impl ArgumentReader {
         name
     }
 
-    /// The attributes of an argument begin.
+    /// Starts the attributes of an argument.
     pub(super) fn begin_argument(&mut self) {
         self.values.clear();
         self.number = 0;
     }
 
-    /// They have ended.
+    /// Ends the attributes of an argument.
     pub(super) fn end_argument(&mut self) {
         self.is_oversized |= self.values.attributes().is_oversized();
         let found = ArgumentAttributes::of(self.values.attributes());
-        // Of one argument, the last entry counts.
+        // The last entry for an argument counts.
         match found == ArgumentAttributes::default() {
             true => self.given.attributes.remove(&self.number),
             false => self.given.attributes.insert(self.number, found),
@@ -318,7 +320,7 @@ impl ArgumentReader {
         &mut self.values
     }
 
-    /// Tells the reader of attributes of one as if it were an attribute of a node.
+    /// Passes an attribute to the attribute reader, as if it were an attribute of a node.
     fn tell_entered(&mut self) {
         if let Some((message, field)) = as_in_node(NODE_DEF, node_def::ATTR) {
             self.values.enter(message, field);
@@ -332,8 +334,8 @@ impl ArgumentReader {
     }
 }
 
-/// Returns a field of an attribute as one of a node has it; the entries of all these maps are
-/// alike.
+/// Returns the corresponding field of a node's attribute; the entries of all these maps have the
+/// same form.
 fn as_of_node(message: MessageId, field: &'static Field) -> Option<(MessageId, &'static Field)> {
     match message {
         FUNCTION_DEF_ATTR_ENTRY | FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY => {

@@ -1,9 +1,9 @@
-//! The node signatures in functions: operation and attributes, each once.
+//! The node signatures in functions: operation and attributes, each stored once.
 //!
-//! Most nodes of a function are like another one, in it or in another function, so that each node
-//! signature is judged once for all of them.
+//! Most nodes of a function are like another one, in it or in another function, so a node signature
+//! is judged once for all of them.
 //!
-//! Knows which nodes are alike. It must never know what an operation is.
+//! Detects equal nodes. Does not depend on the operations.
 
 use std::{
     hash::{BuildHasher, Hash, Hasher},
@@ -13,7 +13,7 @@ use std::{
 use super::{calls::DISABLED, names::NameMap};
 use crate::attributes::{AttributeValue, Attributes};
 
-/// Nodes with the same operation and the same attributes, as far as they decide anything.
+/// Nodes with the same operation and the same relevant attributes.
 #[derive(Clone, Debug)]
 pub struct BodySignature {
     /// The operation; not UTF-8 only where no operation can be meant.
@@ -29,7 +29,7 @@ pub(super) struct BodySignatures {
     node_signatures: Vec<KnownSignature>,
     /// The number of the function that is being read.
     function: u32,
-    /// Its node signatures in the order of their first nodes, by their numbers among all.
+    /// Its node signatures in the order of their first nodes, by their global numbers.
     own: Vec<u32>,
 }
 
@@ -42,18 +42,18 @@ struct KnownSignature {
 }
 
 impl BodySignatures {
-    /// Another function begins.
+    /// Starts another function.
     pub(super) fn begin_function(&mut self) {
         self.own.clear();
         self.function = self.function.wrapping_add(1);
         if self.function == 0 {
-            // A number that comes again is another function.
+            // A repeated number is another function.
             self.node_signatures.iter_mut().for_each(|signature| signature.function = 0);
             self.function = 1;
         }
     }
 
-    /// Returns the number among all of the node signature of a node.
+    /// Returns the global number of a node's signature.
     pub(super) fn number(&mut self, operation: &[u8], attributes: &Attributes) -> u32 {
         let hash = self.hashers.each_ref().map(|hasher| {
             let mut state = hasher.build_hasher();
@@ -72,7 +72,7 @@ impl BodySignatures {
         number
     }
 
-    /// Returns the number that a node signature has in the function that is being read.
+    /// Returns the number of a node signature within the current function.
     #[inline]
     pub(super) fn in_function(&mut self, number: u32) -> u32 {
         let Some(known) = self.node_signatures.get_mut(number as usize) else { return u32::MAX };
@@ -84,8 +84,8 @@ impl BodySignatures {
         known.number
     }
 
-    /// Returns the node signatures of the function that was read, by the numbers that they have in
-    /// it, and their numbers among all.
+    /// Returns the node signatures of the function that was read, by their numbers within it, with
+    /// their global numbers.
     pub(super) fn of_function(&self) -> (Vec<Rc<BodySignature>>, Vec<u32>) {
         let signature =
             |number: &u32| Some(Rc::clone(&self.node_signatures.get(*number as usize)?.signature));
@@ -107,8 +107,8 @@ impl BodySignatures {
 
 /// Hashes the attribute values that neither types nor definitions cover and that diagnostics depend
 /// on: placeholders, unset values and functions of attributes whose names begin with `_`, and
-/// tensors of incomplete shape. Nodes of one signature then agree in all that is checked once for
-/// the node signature.
+/// tensors of incomplete shape. Nodes of one signature then agree in everything that is checked
+/// once per node signature.
 fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
     for (name, value) in attributes.iter() {
         match value {
@@ -119,7 +119,8 @@ fn hash_unbound(attributes: &Attributes, state: &mut impl Hasher) {
             AttributeValue::None => name.hash(state),
             AttributeValue::Placeholder(of) => (name, of).hash(state),
             AttributeValue::Bool(flag) if name == DISABLED => (name, flag).hash(state),
-            // Python waits for the functions that attributes name, whatever these are called.
+            // Python waits for the functions in all attributes, independent of the attributes'
+            // names.
             AttributeValue::Function(of) => (name, of).hash(state),
             AttributeValue::List(list) => list.functions().for_each(|of| (name, of).hash(state)),
             _ => {}

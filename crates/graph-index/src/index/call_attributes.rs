@@ -1,8 +1,8 @@
-//! Reads back what a node that calls a function says of it.
+//! Reads the attributes of a node that calls a function.
 //!
 //! Only a function that leaves types to its callers needs more of a call than the walk keeps.
 //!
-//! Knows how a node is written. It must never know what the function makes of it.
+//! Depends on the encoding of nodes, but not on the called function.
 
 use super::signature::as_in_node;
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// Returns the attributes that the node at `place` gives to the function that it calls: its own if
+/// Returns the attributes that the node at `place` passes to the function that it calls: its own if
 /// its operation is the function (`direct`), those of the function that it names as its attribute
 /// `f` otherwise.
 pub fn call_attributes(
@@ -43,7 +43,7 @@ pub fn call_attributes(
     Ok(if direct { visitor.own.attributes().clone() } else { visitor.function })
 }
 
-/// The depth of the function of an attribute inside of a node: attribute, value, function.
+/// The depth of an attribute's function inside a node: attribute, value, function.
 const FUNCTION_DEPTH: usize = 3;
 
 /// A walk over one node.

@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// The attribute that says which function a PartitionedCall calls.
+/// The attribute with the function that a PartitionedCall calls.
 const FUNCTION: &[u8] = b"f";
 
-/// The attribute that says which types a PartitionedCall gets back.
+/// The attribute with the result types of a PartitionedCall.
 const OUTPUTS: &[u8] = b"Tout";
 
-/// The attribute that keeps the importer from looking into the function.
+/// The attribute that keeps the importer from building the function.
 pub(super) const DISABLED: &[u8] = b"_disable_call_shape_inference";
 
 /// A function that a node calls.
@@ -34,13 +34,13 @@ pub struct Call {
     pub function: u64,
     /// True if the node's operation is the function itself.
     pub direct: bool,
-    /// The number of results that the node declares, if it does.
+    /// The number of results that the node declares, if it declares one.
     pub outputs: Option<u32>,
-    /// True if the importer builds the function; otherwise it checks the signature alone.
+    /// True if the importer builds the function; false if it checks only the signature.
     pub inside: bool,
 }
 
-/// The operation of a node, as far as calls go.
+/// The operation of a node, as far as calls are concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Operation {
     #[default]
@@ -60,7 +60,7 @@ impl Operation {
     }
 }
 
-/// Returns true if a node outside of functions calls a placeholder, which no caller replaces.
+/// Returns true if a node outside functions calls a placeholder, which no caller replaces.
 pub(super) fn is_unbound(operation: &[u8], attributes: &Attributes) -> bool {
     let is_left_alone =
         || matches!(attributes.get_bytes(DISABLED), Some(AttributeValue::Bool(true)));
@@ -69,7 +69,7 @@ pub(super) fn is_unbound(operation: &[u8], attributes: &Attributes) -> bool {
         && !is_left_alone()
 }
 
-/// The attributes that decide about a call.
+/// The attributes that determine a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Key {
     #[default]
@@ -89,11 +89,11 @@ enum Value {
     Function(Option<u64>),
     /// A list of this number of types.
     Types(u32),
-    /// An attribute of the function that the node is in, given by its caller.
+    /// An attribute of the enclosing function, given by its caller.
     Placeholder,
 }
 
-/// Receives the visitor events inside of a node, and finds the function that the node calls.
+/// Receives the visitor events inside a node, and finds the function that the node calls.
 #[derive(Debug, Default)]
 pub(super) struct CallReader {
     operation: Operation,
@@ -145,7 +145,7 @@ impl CallReader {
             }
             (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::VALUE) => Step::Into,
             (ATTR_VALUE, attr_value::FUNC) => {
-                // A function that is given in parts is put together.
+                // A function in several parts is merged.
                 if !matches!(self.value, Value::Function(_)) {
                     self.value = Value::Function(None);
                 }

@@ -9,11 +9,11 @@ use crate::{
     },
 };
 
-/// The attribute, and what stands before a name in its list.
+/// The attribute, and the prefix of a name in its list.
 const KEY: &[u8] = b"_class";
 const PREFIX: &[u8] = b"loc:@";
 
-/// Receives the visitor events inside of a node, and finds the nodes that it is colocated with.
+/// Receives the visitor events inside a node, and finds the nodes that it is colocated with.
 #[derive(Debug, Default)]
 pub(super) struct ColocationReader {
     /// True if the current attribute is `_class`.
@@ -29,7 +29,7 @@ impl ColocationReader {
         self.node.clear();
     }
 
-    /// Returns the names of the nodes that the node has to be beside.
+    /// Returns the names of the nodes with which the node must be colocated.
     pub(super) fn names(&self) -> &[Name] {
         &self.node
     }
@@ -80,7 +80,7 @@ impl ColocationReader {
         }
     }
 
-    /// Another value takes the place of a list.
+    /// Another value replaces a list.
     fn other_value(&mut self, message: MessageId) {
         if message == ATTR_VALUE {
             self.attribute.clear();

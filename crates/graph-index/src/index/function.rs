@@ -1,7 +1,7 @@
-//! The index of one function: its arguments, results and nodes, and what these refer to.
+//! The index of one function: its arguments, results and nodes, and their references.
 //!
-//! Knows what the importer looks at in a function. It must never know how a function is written;
-//! that is the business of the [reader](super::FunctionReader).
+//! Has the parts of a function that the importer checks. Does not depend on the encoding of
+//! functions; the [reader](super::FunctionReader) does.
 
 use std::{collections::HashSet, rc::Rc};
 
@@ -27,9 +27,9 @@ pub enum Suffix {
     Zero,
     /// Another number, as numbers are written.
     Number,
-    /// Something that begins as the outputs of operations do.
+    /// Text that begins like the name of an output.
     Output,
-    /// Something else.
+    /// Any other text.
     Other,
 }
 
@@ -51,11 +51,11 @@ pub struct Target {
     pub name: Name,
     pub suffix: Suffix,
     pub control: bool,
-    /// The number of what stands between the first colon and the second one, as
-    /// [`OutputNames`] numbers it.
+    /// The number of the text between the first colon and the second one, as [`OutputNames`]
+    /// numbers it.
     pub output: u32,
     pub element: Element,
-    /// The number that stands behind the only colon, as the element of an argument is named.
+    /// The number after the only colon, which selects an element of an argument.
     pub argument_element: Option<u32>,
 }
 
@@ -92,16 +92,16 @@ impl Target {
 /// The element of a list that a name selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// All of it: nothing stands behind the name of an argument or output.
+    /// All of it: there is no text after the name of an argument or output.
     All,
-    /// The one with this number.
+    /// The element with this number.
     Number(u32),
     /// An element that no list has.
     Nowhere,
 }
 
 impl Element {
-    /// Returns the element that text behind a colon says: numbers are written in one way only.
+    /// Returns the element that the text after a colon selects: numbers have one spelling only.
     fn of(text: &[u8]) -> Self {
         let number = match text {
             b"0" => Some(0),
@@ -119,7 +119,7 @@ impl Element {
 pub struct BodyNode {
     pub name: Name,
     pub bad_name: bool,
-    /// True if its name is invalid for a node of a graph, where the rules are stricter.
+    /// True if its name is invalid for a node of a graph, whose rules are stricter.
     pub bad_graph_name: bool,
     pub no_operation: bool,
     /// True if its device is invalid.
@@ -137,7 +137,7 @@ pub struct BodyNode {
     /// True if a data input comes after a control input.
     pub input_order: bool,
     pub loop_role: LoopRole,
-    /// The number of its node signature; 0 where node signatures are not asked for.
+    /// The number of its node signature; 0 if node signatures are not requested.
     pub signature: u32,
 }
 
@@ -166,46 +166,45 @@ pub struct FunctionIndex {
     pub results: Vec<Argument>,
     pub nodes: Vec<BodyNode>,
     pub inputs: Vec<BodyInput>,
-    /// By the name of a result, what is returned as it; `None` where nothing is named.
+    /// The returned value of each result, by name; `None` if the value is empty.
     pub returns: NameMap<Option<Target>>,
     /// The names of the control outputs in the signature.
     pub control_outputs: Vec<Name>,
-    /// By the name of a control output, the node that it is.
+    /// The node of each control output, by the name of the output.
     pub control_returns: NameMap<Target>,
-    /// The names of attributes that not every Python knows, the first ones.
+    /// The first names of attributes that not every Python knows.
     pub unusual_attributes: Vec<String>,
-    /// Shapes and attributes of the arguments; empty where node signatures are not asked for.
+    /// Shapes and attributes of the arguments; empty if node signatures are not requested.
     pub given: GivenArguments,
-    /// The nodes with a registered gradient, by their numbers, with what stands for the function;
-    /// empty where node signatures are not asked for. A call by name or by PartitionedCall has
-    /// none.
+    /// The nodes with a registered gradient, by number, with the hash of the function; empty if
+    /// node signatures are not requested. A call by name or by PartitionedCall has none.
     pub registered: Vec<(u32, u64)>,
     /// In the order of the nodes.
     pub calls: Vec<BodyCall>,
-    /// The nodes that are constants, by their numbers, with where they are: a node signature keeps
-    /// the tensor of one of its nodes only. Empty where node signatures are not asked for.
+    /// The constant nodes, by number, with their places, because a node signature keeps the tensor
+    /// of one of its nodes only. Empty if node signatures are not requested.
     pub constants: Vec<(u32, Extent)>,
-    /// The nodes with a tensor that cannot be read by every release, by their numbers; empty as
-    /// well.
+    /// The nodes with a tensor that not every release can read, by number; empty likewise.
     pub malformed: Vec<(u32, TensorDiagnostic)>,
-    /// The tensors that not every release can read among the attributes of the function; empty as
-    /// well.
+    /// The tensors that not every release can read among the attributes of the function; empty
+    /// likewise.
     pub own_tensors: OwnTensors,
-    /// True if a name was too long to be checked, so that nothing is known of the function.
+    /// True if a name was too long to be checked; nothing is then known of the function.
     pub oversized: bool,
-    /// Empty, as `node_signatures`, where these are not asked for.
+    /// Empty, like `node_signatures`, if these are not requested.
     pub signature: OperationDefinition,
     /// The node signatures.
     pub node_signatures: Vec<Rc<BodySignature>>,
-    /// By node signature, its number among those of all functions that the reader has read.
+    /// The global number of each node signature.
     pub signature_numbers: Vec<u32>,
     pub outputs: OutputNames,
     pub(super) hasher: NameHasher,
 }
 
 impl FunctionIndex {
-    /// Returns the nodes and arguments that are its control outputs, and whether each is one of its
-    /// own; `has_name` says whether there is one of a name. `None` for what is none.
+    /// Returns the nodes and arguments that are its control outputs, with true for nodes of its
+    /// own; `has_name` returns true if a node of a name exists. `None` stands for an invalid
+    /// output.
     pub fn control_nodes(&self, has_name: impl Fn(&Name) -> bool) -> Option<bool> {
         let mut seen = HashSet::new();
         let mut are_own = true;
@@ -219,8 +218,8 @@ impl FunctionIndex {
         Some(are_own)
     }
 
-    /// Returns true if the node that Python makes of an argument may have the shape of a resource
-    /// handle, which is a scalar.
+    /// Returns true if the node that Python creates for an argument may have the shape of a
+    /// resource handle, which is a scalar.
     pub fn may_be_handle(&self, argument: u32) -> bool {
         let Some(found) = self.arguments.get(argument as usize) else { return true };
         let shape = self.given.shape(argument, found);

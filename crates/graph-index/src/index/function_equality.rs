@@ -1,12 +1,12 @@
 //! Compares the functions of a library that have the same name.
 //!
-//! TensorFlow takes a function that it has already if it is the same, in whatever order its
-//! attributes and nodes are written, and refuses a different one of the same name. Only where a
-//! name may have come twice, the functions are read whole, and what each is made of is summed up.
+//! TensorFlow accepts a function that it already has if both are equal, independent of the order of
+//! attributes and nodes, and refuses a different one of the same name. Functions are read
+//! completely and summarized only if a name may be repeated.
 //!
-//! Knows the parts of a function that the importer compares. The contents of tensors and of packed
-//! floats longer than a window are not looked at: functions that differ in nothing else count as
-//! the same.
+//! Depends on the parts of a function that the importer compares. The contents of tensors and of
+//! packed floats longer than a window are ignored: functions that differ only in these count as
+//! equal.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -32,9 +32,9 @@ use crate::{
 #[derive(Debug, Default)]
 struct Sum {
     total: u64,
-    /// The number of values of each repeated field whose order counts.
+    /// The number of values of each repeated field whose order matters.
     counts: Vec<(u32, u64)>,
-    /// The summand of each singular field: of several values the last one counts.
+    /// The summand of each singular field: the last of several values counts.
     singular: Vec<(u32, u64)>,
     /// True if the importer does not compare the message.
     is_ignored: bool,
@@ -51,14 +51,14 @@ impl Sum {
     }
 }
 
-/// Receives the visitor events of a library, and finds functions and gradients that are repeated.
+/// Receives the visitor events of a library, and finds repeated functions and gradients.
 #[derive(Debug, Default)]
 pub(super) struct FunctionEquality {
     hasher: foldhash::quality::RandomState,
-    /// The function that is being read, the outermost message first.
+    /// The function that is being read, outermost message first.
     open: Vec<Sum>,
     name: Vec<u8>,
-    /// By the hash of a function's name, what it is made of.
+    /// The checksum of each function, by the hash of its name.
     functions: HashMap<u64, u64>,
     gradient: Gradient,
     gradients: HashMap<u64, u64>,
@@ -69,7 +69,7 @@ pub(super) struct FunctionEquality {
     /// The total of the sums of nodes that a later node of the same name replaces, if there are
     /// any.
     replaced: Option<u64>,
-    /// The first function that comes again and is another one.
+    /// The first repeated function that differs.
     pub(super) duplicate: Option<DuplicateFunction>,
     /// The number of functions before the current one.
     number: u32,
@@ -91,7 +91,7 @@ impl FunctionEquality {
         hasher.finish()
     }
 
-    /// Sets a singular field of the message that is being read.
+    /// Sets a singular field of the current message.
     fn set(&mut self, message: MessageId, field: &Field, value: Option<u64>) {
         let before = self.open.last().map_or(0, |sum| sum.total);
         if let Some(value) = value {
@@ -108,7 +108,7 @@ impl FunctionEquality {
         }
     }
 
-    /// Adds a field to the message that is being read.
+    /// Adds a field to the current message.
     fn add(&mut self, message: MessageId, field: &Field, ordered: bool, value: u64) {
         let Some(sum) = self.open.last_mut() else { return };
         let position = if ordered { sum.number(field.number) } else { 0 };
@@ -122,8 +122,8 @@ impl FunctionEquality {
 
     fn end_of_function(&mut self, sum: u64) {
         let name = self.hash(&self.name);
-        // Nodes are compared by their names: of a function that is there already the last one of
-        // each name counts, and one that comes with two of one name is not even the same as itself.
+        // Nodes are compared by name. In a function that exists already the last node of each name
+        // counts; a repeated one with two nodes of a name is not even equal to itself.
         let same = match self.functions.entry(name) {
             Entry::Occupied(known) => self.replaced.is_none() && *known.get() == sum,
             Entry::Vacant(place) => {
@@ -162,12 +162,12 @@ impl FunctionEquality {
                 return Step::Into;
             }
             (FUNCTION_DEF_LIBRARY, _) => return Step::Over,
-            // What belongs to arguments alone, and where nodes come from, is not compared.
+            // Attributes of arguments and the origins of nodes are not compared.
             (FUNCTION_DEF, function_def::ARG_ATTR | function_def::RESOURCE_ARG_UNIQUE_ID)
             | (NODE_DEF, node_def::EXPERIMENTAL_DEBUG_INFO | node_def::EXPERIMENTAL_TYPE) => {
                 return Step::Over;
             }
-            // A tensor may be written in several ways.
+            // A tensor has several encodings.
             (ATTR_VALUE, attr_value::TENSOR)
             | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::TENSOR) => {
                 self.add(message, field, true, 0);
@@ -195,7 +195,7 @@ impl FunctionEquality {
         }
         match (message, field.number) {
             (FUNCTION_DEF_LIBRARY, _) => self.end_of_function(sum.total),
-            // A signature without anything is no other than none.
+            // An empty signature equals a missing one.
             (FUNCTION_DEF, function_def::SIGNATURE) if sum.total == 0 => {}
             (FUNCTION_DEF, function_def::NODE_DEF) => {
                 let total = |open: &[Sum]| open.last().map_or(0, |sum| sum.total);
@@ -219,7 +219,7 @@ impl FunctionEquality {
         if field.label == Label::Repeated {
             return self.add(message, field, true, value);
         }
-        // Without presence the default equals no value.
+        // Without presence, the default equals an absent value.
         let present = value != 0 || field.label != Label::Plain;
         self.set(message, field, present.then_some(value));
     }
@@ -250,7 +250,7 @@ impl FunctionEquality {
                 self.name.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
             }
             (NODE_DEF, node_def::NAME) => self.node_name = self.hash(piece),
-            // What a program notes on a node for itself is not compared.
+            // Debug information of a node is not compared.
             (NODE_DEF_ATTR_ENTRY, node_def_attr_entry::KEY)
                 if is.first && piece.first() == Some(&b'_') =>
             {

@@ -1,11 +1,11 @@
-//! Reads functions: the index of each one is made in one walk over its bytes.
+//! Reads functions: the index of each is made in one walk over its bytes.
 //!
-//! A [`FunctionReader`] reads one function after the other, and remembers from one to the next what
-//! nodes are like.
+//! A [`FunctionReader`] reads one function after another, and remembers node signatures from one to
+//! the next.
 //!
-//! Knows how a function is written: its signature, names of nodes, what inputs and results refer
-//! to, which functions are called, and which node signatures the nodes have where somebody asks.
-//! Leaves alone the outputs of an operation, and the effect of a call's attributes on a function.
+//! Reads the signature, names of nodes, the targets of inputs and results, called functions and, if
+//! requested, node signatures. Does not depend on the outputs of an operation or on the effect of a
+//! call's attributes on a function.
 
 use super::{
     argument::Argument,
@@ -39,10 +39,10 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// The suffix that makes the name of a result that of the node which returns it.
+/// The suffix that turns the name of a result into that of the node which returns it.
 const RESULT: &[u8] = b"_RetVal";
 
-/// Names of attributes that are kept of one function.
+/// Limit on the attribute names that are kept of one function.
 const MOST_UNUSUAL: usize = 64;
 
 /// The depth to which a function is read.
@@ -54,10 +54,10 @@ pub enum FunctionDepth {
     NodeSignatures,
 }
 
-/// Node signatures and names of outputs that are remembered.
+/// Limit on the node signatures and names of outputs that are remembered.
 const MOST_REMEMBERED: usize = 1 << 13;
 
-/// Reads the functions of one library, one after the other.
+/// Reads the functions of one library, one after another.
 #[derive(Debug)]
 pub struct FunctionReader {
     depth: FunctionDepth,
@@ -73,7 +73,7 @@ impl FunctionReader {
         Self { depth, known: SignatureCache::default(), node_signatures, outputs }
     }
 
-    /// Returns true if it remembers so much that a new reader should replace it.
+    /// Returns true if it remembers so much that it should be replaced by a new reader.
     pub fn is_full(&self) -> bool {
         self.node_signatures.len().max(self.outputs.len()) > MOST_REMEMBERED
     }
@@ -140,7 +140,7 @@ enum Position {
     Signature,
     Argument,
     Result,
-    /// In an attribute of the function, or in those of an argument.
+    /// In an attribute of the function, or of an argument.
     Given,
     Node,
 }
@@ -212,7 +212,7 @@ impl FunctionVisitor<'_> {
         self.node_begins = self.begins;
         self.operation.clear();
         self.attributes.clear();
-        // Without a name and an operation until it says them.
+        // Without a name and an operation until they are read.
         self.node = BodyNode {
             name: self.hasher.hash(b""),
             bad_name: !is_body_name(b""),
@@ -226,7 +226,7 @@ impl FunctionVisitor<'_> {
 
     fn begin_argument(&mut self, position: Position) {
         self.position = position;
-        // Without a name until it says one.
+        // Without a name until it is read.
         self.argument = Argument::default();
         self.argument.name_it(b"", position, &self.hasher);
     }
@@ -276,7 +276,7 @@ impl FunctionVisitor<'_> {
         self.add_node((call, registered), self.node_begins, end);
     }
 
-    /// Takes in the node, with what it calls and what stands for its registered gradient.
+    /// Adds the node, with the function that it calls and the hash of its registered gradient.
     fn add_node(&mut self, (call, registered): (Option<Call>, Option<u64>), begin: u64, end: u64) {
         let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
         let in_file = |at: u64| self.start.saturating_add(at);
@@ -291,7 +291,7 @@ impl FunctionVisitor<'_> {
         growing::push(&mut self.index.nodes, self.node);
     }
 
-    /// Takes in a node in the canonical encoding that is like an earlier one.
+    /// Adds a node in the canonical encoding that is like an earlier one.
     fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> Option<()> {
         let node = u32::try_from(self.index.nodes.len()).unwrap_or(u32::MAX);
         let inputs_before = self.index.inputs.len();
@@ -315,14 +315,14 @@ impl FunctionVisitor<'_> {
             }
             true
         });
-        // Whether a device counts depends on what the node is beside.
+        // The relevance of a device depends on the colocation of the node.
         let canonical = canonical.filter(|_| !bad_device);
         let canonical = canonical
             .filter(|canonical| is_ascii(canonical.name) && !canonical.operation.is_empty());
         let found = canonical
             .and_then(|canonical| Some((canonical.name, known.find(canonical.operation)?)));
         let Some((name, facts)) = found else {
-            // The node begins anew.
+            // The node starts again.
             self.index.inputs.truncate(inputs_before);
             return None;
         };
@@ -349,7 +349,7 @@ impl FunctionVisitor<'_> {
         Some(())
     }
 
-    /// Enters a message inside of a node where one of the readers wants it.
+    /// Enters a message inside a node if one of the readers wants it.
     fn enter_in_node(&mut self, message: MessageId, field: &'static Field) -> Step {
         let attributes = match self.wants_node_signatures() {
             true => self.attributes.enter(message, field),
@@ -502,7 +502,7 @@ impl Visitor for FunctionVisitor<'_> {
                 }
             }
             Position::Signature | Position::Argument | Position::Result => {
-                // An enumeration is the low half of its varint.
+                // An enumeration uses the low 32 bits of its varint.
                 if (message, field.number) == (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) {
                     self.argument.data_type = value as u32 as i32;
                 }
@@ -556,7 +556,7 @@ impl Visitor for FunctionVisitor<'_> {
     }
 
     fn wants_bytes(&self, message: MessageId, field: &'static Field) -> bool {
-        // A string takes the place of another value.
+        // A string replaces another value.
         let is_value = (message, field.number) == (ATTR_VALUE, attr_value::S);
         (self.position == Position::Node && is_value)
             || self.values().is_some_and(|values| values.wants_bytes(message, field))

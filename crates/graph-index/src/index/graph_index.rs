@@ -15,11 +15,11 @@ use crate::{
 
 /// The parts of a graph that the importer checks.
 ///
-/// Nodes are numbered in the order in which they are written.
+/// Nodes are numbered in the order of the file.
 #[derive(Debug, Default)]
 pub struct GraphIndex {
-    /// The nodes up to the first one that no graph can have, with it; none where the order in which
-    /// they are written is the one in which they are visited.
+    /// The nodes up to the first invalid one, inclusive; empty where nodes are visited in the order
+    /// of the file.
     nodes: Vec<Node>,
     /// The inputs of all nodes, one node after the other.
     inputs: Vec<Input>,
@@ -28,46 +28,46 @@ pub struct GraphIndex {
     places: NodePlaces,
     /// True if each input is an earlier node and no edge closes a loop.
     is_in_order: bool,
-    /// By node, ascending: the names of those that it has to be beside, as long as it is not known
-    /// whether they are there.
+    /// The names with which each node is colocated, ascending by node, until it is known if they
+    /// exist.
     colocations: Vec<Colocation>,
-    /// The nodes that have to be beside one that is not there, ascending.
+    /// The nodes that are colocated with a missing node, ascending.
     unresolved: Vec<u32>,
     /// The diagnostic of the last of `nodes` that makes any graph invalid.
     pub(super) mismatch: Option<NodeMismatch>,
-    /// The first node without an operation, where a function of the library has no name either.
+    /// The first node without an operation, if no function of the library has an empty name.
     pub(super) nameless_call: Option<u32>,
-    /// Nodes whose operation is on the list of deprecated ones, ascending: all, or the first of
-    /// each where nodes are visited as they are written.
+    /// Nodes whose operation is deprecated, ascending: all, or the first of each operation where
+    /// nodes are visited in the order of the file.
     pub(super) deprecated: Vec<DeprecatedNode>,
     /// Nodes that call functions, ascending.
     pub(super) calls: Vec<CallingNode>,
-    /// Nodes that call what only a caller could tell, ascending.
+    /// Nodes that call a placeholder, which only a caller could replace, ascending.
     pub(super) unbound_calls: Vec<u32>,
     /// The nodes that declare the shapes of their outputs, ascending.
     pub(super) output_shapes: Vec<OutputShapes>,
-    /// A function that comes again and is another one.
+    /// A repeated function that differs from the first.
     pub(super) duplicate_function: Option<DuplicateFunction>,
     /// A function that has two gradients.
     pub(super) second_gradient: Option<String>,
-    /// The first node with a device that is none.
+    /// The first node with an invalid device.
     pub(super) bad_device: Option<Extent>,
     /// The first node whose attribute `_class` Python cannot read.
     pub(super) bad_class: Option<Extent>,
-    /// True if a name was too long to be checked, so that nothing is known of the nodes.
+    /// True if a name was too long to be checked; nothing is then known of the nodes.
     pub(super) oversized: bool,
 }
 
-/// A node outside of functions.
+/// A node outside functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     /// The end of its inputs in the list of all.
     inputs_end: u32,
-    /// Its node signature in the lower bits, its part in loops in the upper two.
+    /// Its node signature in the lower bits, its role in loops in the upper two.
     packed: u32,
 }
 
-/// Bits of a word that hold a number of a node signature, of a name, of a node.
+/// Number of bits of a word for a node signature, a name or a node.
 const NUMBER_BITS: u32 = 30;
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
 
@@ -81,7 +81,7 @@ impl Node {
         Self { inputs_end, packed: signature.min(NUMBER) | role << NUMBER_BITS }
     }
 
-    /// Returns the number of its node signature; 0 unless node signatures are requested.
+    /// Returns the number of its node signature; 0 if node signatures are not requested.
     pub fn signature(self) -> SignatureNumber {
         self.packed & NUMBER
     }
@@ -95,8 +95,8 @@ impl Node {
     }
 }
 
-/// An input of a node: the node that it comes from in the lower bits (before all names are known,
-/// the number of its name), and in the upper two which output it is.
+/// An input of a node: the source node in the lower bits (the number of its name, before all names
+/// are known), and the output in the upper two.
 #[derive(Clone, Copy, Debug)]
 pub struct Input(u32);
 
@@ -122,7 +122,7 @@ impl Input {
     }
 }
 
-/// An input with an output that few have.
+/// An input from an unusual output.
 #[derive(Clone, Copy, Debug)]
 struct LongInput {
     /// The node or the number of its name, as in [`Input`].
@@ -130,7 +130,7 @@ struct LongInput {
     output: Output,
 }
 
-/// An input as a node has it, before all nodes are known.
+/// An input in its encoding, before all nodes are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamedInput {
     /// The number of the name.
@@ -138,7 +138,7 @@ pub(super) struct NamedInput {
     pub(super) output: Output,
 }
 
-/// The number of a node or name where there is none.
+/// The number that stands for no node or name.
 const NOWHERE: u32 = NUMBER;
 
 const _: () = assert!(NOWHERE == MOST_NAMES);
@@ -160,7 +160,7 @@ pub struct NodeMismatch {
     pub input_order: bool,
 }
 
-/// A function that has the name of one before it, and is another one.
+/// A function with the name of an earlier one, from which it differs.
 #[derive(Clone, Debug)]
 pub struct DuplicateFunction {
     /// Its position in the library.
@@ -169,7 +169,7 @@ pub struct DuplicateFunction {
     pub name: String,
 }
 
-/// A node whose operation is on the list of deprecated ones.
+/// A node whose operation is deprecated.
 #[derive(Clone, Copy, Debug)]
 pub struct DeprecatedNode {
     pub number: u32,
@@ -189,7 +189,7 @@ pub struct CallingNode {
 }
 
 impl GraphIndex {
-    /// Makes an index for a graph in `source` with about this number of nodes and inputs.
+    /// Creates an index for a graph in `source` with about this number of nodes and inputs.
     pub(super) fn of(source: Source<'_>, nodes: usize, inputs: usize) -> Self {
         Self {
             nodes: Vec::with_capacity(nodes),
@@ -199,7 +199,7 @@ impl GraphIndex {
         }
     }
 
-    /// The content of a GraphDef begins at this byte.
+    /// Sets the start of the content of a GraphDef.
     pub(super) fn begin_graph(&mut self, at: u64) {
         self.places.begin_graph(at);
     }
@@ -241,15 +241,15 @@ impl GraphIndex {
         self.inputs.push(Input(number | code << NUMBER_BITS));
     }
 
-    /// The last node has to be beside the one of this name.
+    /// Colocates the last node with the one of this name.
     pub(super) fn add_colocation(&mut self, node: u32, name: u32, names: &NodeNames) {
-        // Most are beside an earlier one.
+        // Most nodes are colocated with an earlier one.
         if names.node(name).is_none() {
             self.colocations.push(Colocation { node, name });
         }
     }
 
-    /// Says which node has which name, once all are known.
+    /// Assigns nodes to names, once all are known.
     pub(super) fn name_nodes(&mut self, names: &NodeNames) {
         let node = |name: u32| names.node(name).unwrap_or(NOWHERE);
         for input in &mut self.inputs {
@@ -285,14 +285,14 @@ impl GraphIndex {
         })
     }
 
-    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: then nodes
-    /// are visited in the order of the file.
+    /// Returns true if each node has earlier ones as inputs and no edge closes a loop: the nodes
+    /// are then visited in the order of the file.
     #[inline]
     pub fn is_in_order(&self) -> bool {
         self.is_in_order
     }
 
-    /// Returns the nodes in the order in which they are written.
+    /// Returns the nodes in the order of the file.
     #[inline]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -310,7 +310,7 @@ impl GraphIndex {
         self.long_inputs.get(input.number() as usize)
     }
 
-    /// Returns the node that an input comes from, if there is one of that name.
+    /// Returns the source node of an input, if a node of that name exists.
     #[inline]
     pub fn source(&self, input: Input) -> Option<u32> {
         let from = match input.code() {
@@ -320,7 +320,7 @@ impl GraphIndex {
         Some(from).filter(|from| *from != NOWHERE)
     }
 
-    /// Returns the output that an input is.
+    /// Returns the output of an input's source node.
     #[inline]
     pub fn output(&self, input: Input) -> Output {
         match input.code() {
@@ -334,12 +334,12 @@ impl GraphIndex {
     /// Returns the extent of the NodeDef of a node, to read what the index does not keep.
     ///
     /// # Errors
-    /// [`GraphError`], if the system cannot read the file, or the node is not there.
+    /// [`GraphError`], if the system cannot read the file, or the node is missing.
     pub fn place_of(&self, source: Source<'_>, node: u32) -> Result<Extent, GraphError> {
         self.places.find(source, node)?.ok_or_else(GraphError::moved_node)
     }
 
-    /// Returns the extents of a few neighbouring NodeDefs, this one among them, which are read
+    /// Returns the extents of a few neighbouring NodeDefs, including this one, which are read
     /// together.
     pub fn places_around(
         &self,
@@ -349,7 +349,7 @@ impl GraphIndex {
         self.places.find_group(source, node)
     }
 
-    /// Returns the nodes that have to be beside one that is not there, ascending.
+    /// Returns the nodes that are colocated with a missing node, ascending.
     pub fn unresolved_colocations(&self) -> impl Iterator<Item = u32> + '_ {
         self.unresolved.iter().copied()
     }
@@ -377,8 +377,7 @@ impl GraphIndex {
         self.output_shapes.get(position).copied()
     }
 
-    /// Returns the nodes that call what only a caller could tell, ascending: a function is named by
-    /// a placeholder.
+    /// Returns the nodes that call a placeholder, which only a caller could replace, ascending.
     pub fn unbound_calls(&self) -> &[u32] {
         &self.unbound_calls
     }
@@ -393,8 +392,8 @@ impl GraphIndex {
         self.mismatch
     }
 
-    /// Returns the first node without an operation, where a function of the library has no name
-    /// either.
+    /// Returns the first node without an operation, if no function of the library has an empty
+    /// name.
     pub fn nameless_call(&self) -> Option<u32> {
         self.nameless_call
     }
@@ -417,7 +416,7 @@ impl GraphIndex {
         self.bad_class
     }
 
-    /// Returns a function that comes again and is another one.
+    /// Returns a repeated function that differs from the first.
     pub fn duplicate_function(&self) -> Option<&DuplicateFunction> {
         self.duplicate_function.as_ref()
     }
@@ -427,7 +426,7 @@ impl GraphIndex {
         self.second_gradient.as_deref()
     }
 
-    /// Returns true if nothing is known of the nodes, because a name was too long to be checked.
+    /// Returns true if nothing is known of the nodes because a name was too long to be checked.
     pub fn is_without_nodes(&self) -> bool {
         self.oversized
     }

@@ -1,6 +1,6 @@
-//! The request for the walk that makes the index of a graph.
+//! The parameters of the walk that makes the index of a graph.
 //!
-//! Knows the questions. It must never know how they are answered.
+//! Does not depend on the walk itself.
 
 use crate::{DeprecatedOperations, function_names::FunctionNames, release::Releases};
 
@@ -16,18 +16,18 @@ pub struct IndexRequest<'a> {
     pub operations: &'a DeprecatedOperations,
     /// The functions of the library.
     pub functions: &'a FunctionNames,
-    /// Every node and its inputs; if not, nodes are visited as they are written.
+    /// Every node and its inputs; if false, nodes are visited in the order of the file.
     pub edges: bool,
     /// The nodes that call functions.
     pub calls: bool,
-    /// Functions that come again and are others.
+    /// Repeated functions that differ.
     pub duplicate_functions: bool,
-    /// True if uses of deprecated operations are counted, inside of functions as well.
+    /// True if uses of deprecated operations are counted, including those inside functions.
     pub uses: bool,
     /// The nodes whose node signatures are found for `releases`.
     pub node_signatures: RequestedSignatures,
-    /// True if attributes of nodes of functions that releases ignore are found, where node
-    /// signatures are requested; otherwise there are known to be none.
+    /// True if ignored attributes of nodes in functions are collected, if node signatures are
+    /// requested; false if there are known to be none.
     pub ignored_in_functions: bool,
     pub releases: Releases<'a>,
 }
@@ -36,17 +36,17 @@ pub struct IndexRequest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestedSignatures {
     None,
-    /// No nodes outside of functions: only names of functions and ignored attributes in them.
+    /// No nodes outside functions: only names of functions and ignored attributes in them.
     OfBodies,
-    /// All nodes outside of functions as well, with their inputs.
+    /// Also all nodes outside functions, with their inputs.
     OfAll,
 }
 
 /// The size of a graph, to allocate memory once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphSize {
-    /// Nodes outside of functions.
+    /// Number of nodes outside functions.
     pub nodes: usize,
-    /// Their inputs.
+    /// Number of their inputs.
     pub inputs: usize,
 }

@@ -2,12 +2,12 @@
 //! the file.
 //!
 //! [`GraphIndex`] has the nodes with their inputs, the nodes that call functions, and where the
-//! functions of the library are; names are hashes, and places in the file stand for everything that
-//! is not needed for most nodes. The body of a function is indexed by itself, from its place, when
-//! a node calls it: [`FunctionIndex`]. Memory is proportional to the nodes and inputs of the graph
-//! and to the largest body.
+//! functions of the library are; names are hashes, and facts that most nodes do not need are
+//! replaced by places in the file. The body of a function is indexed separately, from its place,
+//! when a node calls it: [`FunctionIndex`]. Memory is proportional to the nodes and inputs of the
+//! graph and to the largest body.
 //!
-//! Knows how graphs are written. It must never know what the importer says of them.
+//! Depends on the encoding of graphs, but not on the importer's diagnostics.
 
 mod argument;
 mod argument_attributes;

@@ -14,7 +14,7 @@ pub struct NameClash {
     pub name: String,
 }
 
-/// The first one, for each release.
+/// The first such function, for each release.
 #[derive(Debug)]
 pub struct NameClashes {
     functions: u32,
@@ -26,7 +26,7 @@ impl NameClashes {
         Self { functions: 0, by_release: releases.all(None) }
     }
 
-    /// The next function of the library.
+    /// Adds the next function of the library.
     pub(super) fn function(&mut self, name: &[u8], releases: Releases<'_>) {
         let number = self.functions;
         self.functions = self.functions.saturating_add(1);

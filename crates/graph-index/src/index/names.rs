@@ -1,17 +1,17 @@
-//! The names of nodes, as hashes that no file can foresee.
+//! Node names as hashes that a file cannot predict.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasher, BuildHasherDefault, Hasher},
 };
 
-/// A name that is not kept: so long a hash that no two names of one graph have the same.
+/// A name that is not kept, as a hash long enough to make collisions negligible.
 pub type Name = [u64; 2];
 
-/// A map by names, which are hashes already.
+/// A map by names, which are already hashes.
 pub type NameMap<V> = HashMap<Name, V, BuildHasherDefault<NameIsHash>>;
 
-/// Takes a name for its own hash.
+/// Uses a name as its own hash.
 #[derive(Clone, Debug, Default)]
 pub struct NameIsHash(u64);
 
@@ -23,7 +23,7 @@ impl Hasher for NameIsHash {
         }
     }
 
-    /// The length of a name is always the same.
+    /// The length of a name is constant.
     #[inline]
     fn write_usize(&mut self, _length: usize) {}
 
@@ -33,7 +33,7 @@ impl Hasher for NameIsHash {
     }
 }
 
-/// Hashes names, otherwise in every run.
+/// Hashes names, with a different key in every run.
 #[derive(Debug, Default)]
 pub(super) struct NameHasher([foldhash::quality::RandomState; 2]);
 
@@ -51,23 +51,22 @@ impl NameHasher {
     }
 }
 
-/// Names in one stretch of memory, each in the place where its hash belongs or in the next free
-/// one; 12 bytes a place.
+/// Names in one block of memory, each in the slot that its hash selects or the next free one; 12
+/// bytes per slot.
 ///
-/// One half of a hash says where it belongs, the other is kept. A table never moves what is in it,
-/// so that a place is a number for a name.
+/// One half of a hash selects the slot, the other is stored. Entries never move, so that a slot
+/// identifies a name.
 #[derive(Debug)]
 struct NameTable {
-    /// 0 in a free place.
+    /// 0 for a free slot.
     hashes: Vec<u64>,
-    /// The number of the node that has the name, from 1 on; 0 where none does, or none was there
-    /// yet.
+    /// The number of the node with the name plus 1; 0 if there is none, so far.
     owners: Vec<u32>,
     used: usize,
 }
 
 impl NameTable {
-    /// Makes a table with room for `count` names.
+    /// Creates a table with room for `count` names.
     fn for_names(count: usize) -> Self {
         let places = count.saturating_add(count / 8).saturating_add(16);
         Self { hashes: vec![0; places], owners: vec![0; places], used: 0 }
@@ -77,11 +76,11 @@ impl NameTable {
         self.used >= self.hashes.len() - self.hashes.len() / 10
     }
 
-    /// Returns the place of a name, and whether it is there.
+    /// Returns the slot of a name, and true if the name is in it.
     #[inline]
     fn find(&self, [home, kept]: Name) -> (usize, bool) {
         let mut place = ((u128::from(home) * self.hashes.len() as u128) >> 64) as usize;
-        // Never are all places taken; the bound is for the reader.
+        // Some slots are always free; the bound only makes the termination obvious.
         for _ in 0..self.hashes.len() {
             match self.hashes.get(place) {
                 Some(0) => break,
@@ -102,10 +101,10 @@ impl NameTable {
     }
 }
 
-/// Numbers the names that nodes have or refer to, and says which node has each.
+/// Numbers the names that nodes have or refer to, and records the node with each.
 ///
-/// There is one table where the graph has as many names as was said before. Where it has more, each
-/// further one is as large as all before it.
+/// There is one table if the graph has as many names as estimated. Otherwise each further table is
+/// as large as all before it.
 #[derive(Debug)]
 pub(super) struct NodeNames {
     hasher: NameHasher,
@@ -115,17 +114,17 @@ pub(super) struct NodeNames {
     recent: Box<[(u64, u32)]>,
 }
 
-/// Names that are kept at hand: 16 KiB.
+/// Number of names in the cache: 16 KiB.
 const RECENT: usize = 1024;
 
-/// Names that have numbers.
+/// Number of names that are numbered.
 pub(super) const MOST_NAMES: u32 = (1 << 30) - 1;
 
 /// The smallest table.
 const FEW: usize = 16;
 
 impl NodeNames {
-    /// Makes a table for a graph of this number of nodes.
+    /// Creates a table for a graph of this number of nodes.
     pub(super) fn of(nodes: usize) -> Self {
         let tables = vec![NameTable::for_names(nodes.max(FEW))];
         Self { hasher: NameHasher::default(), tables, recent: vec![(0, 0); RECENT].into() }
@@ -136,7 +135,7 @@ impl NodeNames {
         &self.hasher
     }
 
-    /// Returns the number of a name; [`MOST_NAMES`] for all where there are too many.
+    /// Returns the number of a name; [`MOST_NAMES`] if there are too many names.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8]) -> u32 {
         self.number_of(self.hasher.hash(name))
@@ -145,7 +144,7 @@ impl NodeNames {
     /// Returns the number of a name by its hash.
     #[inline]
     pub(super) fn number_of(&mut self, [home, kept]: Name) -> u32 {
-        // A hash that would mark a free place is another one.
+        // A hash that would mark a free slot is replaced by another one.
         let name = [home, kept | u64::from(kept == 0)];
         let near = (home >> 20) as usize % RECENT;
         match self.recent.get(near) {
@@ -190,7 +189,7 @@ impl NodeNames {
         numbered(base + place)
     }
 
-    /// Gives a name to a node; false if another node has it.
+    /// Assigns a name to a node; returns false if another node has it.
     pub(super) fn give(&mut self, name: &[u8], node: u32) -> bool {
         let mut place = self.number(name) as usize;
         for table in &mut self.tables {

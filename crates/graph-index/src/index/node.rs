@@ -1,4 +1,4 @@
-//! Reads what the index keeps of a node outside of functions.
+//! Reads the indexed parts of a node outside functions.
 
 use super::{
     calls::{Call, CallReader, Operation},
@@ -18,12 +18,12 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// A node while its bytes pass by.
+/// A node while it is read.
 #[derive(Debug, Default)]
 pub(super) struct NodeReader {
     pub(super) name: Vec<u8>,
     pub(super) operation: Vec<u8>,
-    /// Empty unless inputs are asked for.
+    /// Empty unless inputs are requested.
     pub(super) inputs: Vec<NamedInput>,
     pub(super) data_inputs: u32,
     colocation: ColocationReader,
@@ -46,7 +46,7 @@ pub(super) struct NodeReader {
 /// The parts of a node that are read besides its name and operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeParts {
-    /// Inputs, and what it has to be beside.
+    /// Inputs, and colocation constraints.
     pub(super) edges: bool,
     /// The function that it calls.
     pub(super) call: bool,
@@ -77,7 +77,7 @@ impl NodeReader {
         PythonColocation::of(self.attributes(), |name| name == self.name)
     }
 
-    /// Makes ready for a node that is read in one go.
+    /// Prepares for a node in the canonical encoding.
     #[inline]
     pub(super) fn begin_canonical(&mut self) {
         self.inputs.clear();
@@ -87,7 +87,7 @@ impl NodeReader {
         self.has_control_input = false;
     }
 
-    /// Returns an input of a node that is read in one go; false if it is one that no node can have.
+    /// Adds an input of a canonically encoded node; returns false if no node can have it.
     #[inline]
     pub(super) fn canonical_input(
         &mut self,
@@ -107,7 +107,7 @@ impl NodeReader {
         true
     }
 
-    /// A node that one which is read in one go has to be beside.
+    /// Adds a node with which a canonically encoded node is colocated.
     pub(super) fn canonical_colocation(&mut self, name: &[u8], names: &NodeNames) {
         self.beside.push(names.hasher().hash(name));
     }
@@ -118,7 +118,7 @@ impl NodeReader {
         self.devices.is_device(device) && self.devices.is_session_device(device)
     }
 
-    /// Returns the names of the nodes that the node has to be beside.
+    /// Returns the names of the nodes with which the node is colocated.
     pub(super) fn beside(&self) -> impl Iterator<Item = Name> + '_ {
         self.colocation.names().iter().chain(&self.beside).copied()
     }
@@ -134,8 +134,8 @@ impl NodeReader {
         self.call.call(false)
     }
 
-    /// Returns the diagnostics of the node with this name that make any graph invalid, except that
-    /// the name is repeated.
+    /// Returns the diagnostics of the node with this name that make any graph invalid, other than a
+    /// repeated name.
     pub(super) fn mismatch(&self, name: &[u8]) -> NodeMismatch {
         NodeMismatch {
             bad_name: !is_node_name(name),
@@ -145,7 +145,7 @@ impl NodeReader {
         }
     }
 
-    /// Returns its attributes, where they are asked for.
+    /// Returns its attributes, if requested.
     pub(super) fn attributes(&self) -> &Attributes {
         self.attributes.attributes()
     }
@@ -206,7 +206,7 @@ impl NodeReader {
         }
     }
 
-    /// A field of bytes that is too long to be told whole.
+    /// Handles a field of bytes that is too long to be passed in one piece.
     pub(super) fn long_bytes(&mut self, message: MessageId, field: &'static Field, length: u64) {
         self.attributes.long_bytes(message, field, length);
     }

@@ -1,6 +1,6 @@
-//! The names of outputs that nodes of functions refer to, each with a number.
+//! The names of outputs to which nodes of functions refer, with a number for each.
 //!
-//! Knows names. It must never know which operation has an output of a name.
+//! Does not depend on the outputs of operations.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -16,14 +16,14 @@ pub struct OutputNames(Rc<RefCell<NumberedOutputs>>);
 struct NumberedOutputs {
     hasher: NameHasher,
     numbers: NameMap<u32>,
-    /// The short names that came last, each where its bytes say.
+    /// The last short names, each in the slot that its bytes select.
     recent: [(u128, u32); RECENT_OUTPUTS],
 }
 
-/// Names of outputs that are kept at hand.
+/// Number of output names in the cache.
 const RECENT_OUTPUTS: usize = 16;
 
-/// Returns the bytes of a short name with its length, never 0; `None` for one that is longer.
+/// Returns the bytes of a short name with its length, never 0; `None` for a longer name.
 fn short_name(name: &[u8]) -> Option<u128> {
     let length = u8::try_from(name.len()).ok().filter(|length| *length < 16)?;
     let mut bytes = [0; 16];
@@ -34,7 +34,7 @@ fn short_name(name: &[u8]) -> Option<u128> {
 }
 
 impl OutputNames {
-    /// Returns the number of a name, a new one for a new name.
+    /// Returns the number of a name, adding a new name.
     pub fn number(&self, name: &[u8]) -> u32 {
         let NumberedOutputs { hasher, numbers, recent } = &mut *self.0.borrow_mut();
         let short = short_name(name).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The shapes that a node says its outputs have: the attribute `_output_shapes`.
+//! The declared output shapes of a node: the attribute `_output_shapes`.
 //!
-//! Knows when a shape is one. It must never know how many outputs the node has.
+//! Depends on the validity of shapes, but not on the number of outputs of the node.
 
 use crate::{
     attributes::{AttributeValue, Attributes},
     ops::Element,
 };
 
-/// The attribute, which older exporters write onto every node.
+/// The attribute, which older exporters add to every node.
 pub const OUTPUT_SHAPES: &[u8] = b"_output_shapes";
 
 /// The output shapes that a node declares.
@@ -16,7 +16,7 @@ pub struct OutputShapes {
     pub(super) node: u32,
     /// The number of outputs with a declared shape.
     pub count: u64,
-    /// The number of valid shapes, from the first one on.
+    /// The number of leading valid shapes.
     pub valid: u64,
 }
 
@@ -26,7 +26,7 @@ impl OutputShapes {
         Self { node, ..self }
     }
 
-    /// Reads the declaration of a node; `None` if it has none, or a value that is no list of
+    /// Reads the declaration of a node; `None` if it has none, or a value other than a list of
     /// shapes, which importers ignore.
     pub fn of(node: u32, attributes: &Attributes) -> Option<Self> {
         let AttributeValue::List(list) = attributes.get_bytes(OUTPUT_SHAPES)? else { return None };

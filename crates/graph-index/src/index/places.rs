@@ -1,9 +1,9 @@
 //! The places of the nodes of a graph in the file.
 //!
-//! Places are read only for the few nodes that have a diagnostic. For the binary form, therefore,
-//! only every sixteenth place is kept, and the nodes between are counted again.
+//! Places are read only for the few nodes with a diagnostic. For the binary form, therefore, only
+//! every sixteenth place is kept, and the nodes between are recounted.
 //!
-//! Knows places. It must never know what a node is.
+//! Does not depend on the contents of nodes.
 
 use crate::{
     GraphError,
@@ -12,16 +12,16 @@ use crate::{
     source::{Extent, Source},
 };
 
-/// Nodes whose place is kept together.
+/// Number of nodes whose place is kept together.
 const GROUP: u32 = 16;
 
-/// Nodes that are written one after the other.
+/// Adjacent nodes in the file.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     /// The number of its first node.
     first: u32,
-    /// From the end of what comes before the first node to the end of the last one: fields of a
-    /// GraphDef, whole. Of the text form the node itself.
+    /// The range from the end of what precedes the first node to the end of the last one: complete
+    /// fields of a GraphDef. In the text form the node itself.
     extent: Extent,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct NodePlaces {
     nodes: u32,
     /// The earliest position of the next node.
     from: u64,
-    /// True if the next node is in another message than the one before.
+    /// True if the next node is in another message than its predecessor.
     is_new: bool,
 }
 
 impl NodePlaces {
-    /// Makes a list for a graph of about `nodes` nodes.
+    /// Creates a list for a graph of about `nodes` nodes.
     pub(super) fn of(source: Source<'_>, nodes: usize) -> Self {
         let is_text = source.is_text();
         let groups = if is_text { nodes } else { nodes / GROUP as usize + 1 };
@@ -47,12 +47,12 @@ impl NodePlaces {
         Self { is_text, groups, nodes: 0, from: 0, is_new: true }
     }
 
-    /// The content of a GraphDef begins at this byte.
+    /// Sets the start of the content of a GraphDef.
     pub(super) fn begin_graph(&mut self, at: u64) {
         (self.from, self.is_new) = (at, true);
     }
 
-    /// The next node, whose NodeDef this is.
+    /// Adds the next node, by the place of its NodeDef.
     pub(super) fn add(&mut self, node: Extent) {
         let first = self.nodes;
         self.nodes = self.nodes.saturating_add(1);
@@ -95,7 +95,7 @@ impl NodePlaces {
     }
 }
 
-/// The places of a few nodes in a row.
+/// The places of a few adjacent nodes.
 #[derive(Clone, Debug)]
 pub struct NodeGroup {
     first: u32,
@@ -103,7 +103,7 @@ pub struct NodeGroup {
 }
 
 impl NodeGroup {
-    /// Returns the place of a node, if it is one of them.
+    /// Returns the place of a node, if it is one of these.
     pub fn place_of(&self, node: u32) -> Option<Extent> {
         self.places.get(node.checked_sub(self.first)? as usize).copied()
     }
@@ -177,7 +177,7 @@ mod tests {
         let mut expected = Vec::new();
         for number in 0..100_usize {
             if number % 7 == 3 {
-                // A library with a function without anything.
+                // A library with an empty function.
                 bytes.extend(field(2, &field(1, b"")));
             }
             let node = field(1, format!("n{number}").as_bytes());

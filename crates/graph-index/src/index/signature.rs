@@ -1,9 +1,9 @@
 //! Reads the signature of a function: its arguments, results and attributes.
 //!
-//! The same message describes TensorFlow's own operations; of a function of the library, only what
-//! decides about the types of its arguments is read.
+//! The same message describes TensorFlow's own operations; for a function of the library, only the
+//! parts that determine the types of its arguments are read.
 //!
-//! Knows how a signature is written. It must never know what is in the function.
+//! Depends on the encoding of signatures, but not on the body of the function.
 
 use crate::{
     GraphError,
@@ -32,18 +32,18 @@ enum Part {
     Argument,
     Result,
     Attribute,
-    /// In the default of an attribute.
+    /// In the default value of an attribute.
     Default,
 }
 
-/// The values that are kept of a list that is a default: no real one has more.
+/// Limit on the values that are kept of a default list: no real one has more.
 const LONGEST_DEFAULT: u64 = 4096;
 
-/// Receives the visitor events inside of a signature, and builds its definition.
+/// Receives the visitor events inside a signature, and builds its definition.
 #[derive(Debug, Default)]
 pub(super) struct SignatureReader {
     signature: OperationDefinition,
-    /// The diagnostics of defaults that are tensors, each once.
+    /// The diagnostics of default tensors, each once.
     default_tensors: Vec<TensorDiagnostic>,
     part: Part,
     argument: WrittenArgument,
@@ -52,7 +52,7 @@ pub(super) struct SignatureReader {
     text: WholeText,
 }
 
-/// An argument or result as it is written.
+/// An argument or result in its encoding.
 #[derive(Debug, Default)]
 struct WrittenArgument {
     name: String,
@@ -82,7 +82,7 @@ impl WrittenArgument {
     }
 }
 
-/// An attribute as it is written.
+/// An attribute in its encoding.
 #[derive(Debug, Default)]
 struct WrittenAttribute {
     name: String,
@@ -100,7 +100,7 @@ impl WrittenAttribute {
     }
 }
 
-/// Returns a default, as far as it says types and numbers; `None` for what no definition can have.
+/// Returns a default, as far as it has types and numbers; `None` for an invalid one.
 fn to_definition(value: AttributeValue<'_>) -> Option<ValueDefinition> {
     Some(match value {
         AttributeValue::None | AttributeValue::Placeholder(_) => return None,
@@ -113,7 +113,7 @@ fn to_definition(value: AttributeValue<'_>) -> Option<ValueDefinition> {
             let known = !shape.is_unknown_rank;
             ValueDefinition::Shape(known.then(|| shape.dimensions.to_vec()))
         }
-        // What is in a tensor decides about no type.
+        // The contents of a tensor do not determine a type.
         AttributeValue::Tensor(_) => ValueDefinition::Tensor(Vec::new()),
         AttributeValue::Function(name) => {
             ValueDefinition::Function(String::from_utf8_lossy(name.bytes?).into_owned())
@@ -142,7 +142,7 @@ pub fn read(
     Ok(visitor.reader.finish().0)
 }
 
-/// A walk over one function that steps over everything but its signature.
+/// A walk over one function that skips everything but its signature.
 struct SignatureVisitor {
     reader: SignatureReader,
     release: i32,
@@ -182,15 +182,15 @@ impl Visitor for SignatureVisitor {
     }
 }
 
-/// Returns the field of a node's message that stands for one of another message which means the
-/// same, so that one reader of attributes serves both.
+/// Returns the field of a node's message with the same meaning as one of another message, so that
+/// one reader of attributes serves both.
 pub(super) fn as_in_node(message: MessageId, number: u32) -> Option<(MessageId, &'static Field)> {
     let field = message.describe().field(number)?;
     Some((message, field))
 }
 
 impl SignatureReader {
-    /// Returns the definition, and the diagnostics of defaults that are tensors.
+    /// Returns the definition, and the diagnostics of default tensors.
     pub(super) fn finish(self) -> (OperationDefinition, Vec<TensorDiagnostic>) {
         (self.signature, self.default_tensors)
     }
@@ -225,7 +225,7 @@ impl SignatureReader {
         self.argument = WrittenArgument::default();
     }
 
-    /// Tells the reader of attributes of an attribute as if it were one of a node.
+    /// Passes an attribute to the attribute reader, as if it were one of a node.
     fn tell_entered(&mut self, message: MessageId, number: u32) {
         if let Some((message, field)) = as_in_node(message, number) {
             self.values.enter(message, field);
@@ -278,7 +278,7 @@ impl SignatureReader {
 
     pub(super) fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         match (message, field.number) {
-            // An enumeration is the low half of its varint.
+            // An enumeration uses the low 32 bits of its varint.
             (OP_DEF_ARG_DEF, op_def_arg_def::TYPE) => self.argument.data_type = value as u32 as i32,
             (OP_DEF_ARG_DEF, op_def_arg_def::IS_REF) => self.argument.is_reference = value != 0,
             _ if self.part == Part::Default => self.values.integer(message, field, value),
@@ -312,7 +312,7 @@ impl SignatureReader {
 
     fn set_text(&mut self, message: MessageId, field: &'static Field, piece: &[u8], is: Piece) {
         let Some(text) = self.text.take(piece, is) else { return };
-        // What is a string in a message is UTF-8.
+        // Strings in a message are UTF-8.
         let text = String::from_utf8_lossy(text);
         let place = match (message, field.number) {
             (OP_DEF, _) => &mut self.signature.name,

@@ -1,9 +1,9 @@
-//! Facts about nodes outside of functions that loaders check and the importer does not.
+//! Facts about nodes outside functions that loaders check but the importer does not.
 //!
-//! A walk over the graph writes down the first node of each operation and the first one that has
-//! each of the few things that only a loader minds.
+//! A walk over the graph records the first node of each operation, and the first with each of the
+//! few properties that only loaders check.
 //!
-//! Knows how graphs are written. It must never know which loader minds what.
+//! Depends on the encoding of graphs, but not on the individual loaders.
 
 use std::collections::HashSet;
 
@@ -24,8 +24,8 @@ use crate::{
     whole_text::WholeText,
 };
 
-/// Limit on the operations that are kept: more than any release has. If a graph has more, the first
-/// ones are kept, at least one of which no release knows.
+/// Limit on the operations that are kept: more than any release has. In a graph with more, at least
+/// one of the kept operations is unknown to every release.
 const MOST_OPERATIONS: usize = 1 << 14;
 
 /// Limit on the placeholder attributes that are kept.
@@ -60,7 +60,7 @@ pub struct UnresolvedCall {
 pub enum UnresolvedTarget {
     /// The attribute is absent.
     Missing,
-    /// A value that is no function, as it is shown.
+    /// A value that is not a function, as displayed.
     Other(String),
     /// A function of this name.
     Function(String),
@@ -79,16 +79,15 @@ pub struct PlaceholderUse {
 pub struct TopLevelNodes {
     /// The operations, in the order of their first nodes.
     pub operations: Vec<FirstNode>,
-    /// The functions that attributes name, each with its first node, in the order of these.
+    /// The functions that attributes name, each with its first node, in the order of the nodes.
     functions: Vec<ReferringNode>,
-    /// The functions that nodes call by PartitionedCall, the same.
+    /// The functions that nodes call by PartitionedCall, likewise.
     calls: Vec<ReferringNode>,
     /// The first PartitionedCall that names no function at all.
     nameless_call: Option<UnresolvedCall>,
     /// True if any attribute is a placeholder.
     pub has_placeholder: bool,
-    /// The attributes that are placeholders with a name, of each operation the first node that has
-    /// it.
+    /// The placeholder attributes, with the first node of each operation that has it.
     pub placeholders: Vec<PlaceholderUse>,
     /// The first node whose attribute `value` a loader of SavedModels refuses.
     pub saved_tensor: Option<(Extent, SavedTensorDiagnostic)>,
@@ -97,7 +96,7 @@ pub struct TopLevelNodes {
     known: KnownNames,
 }
 
-/// The entries of the lists.
+/// The number of entries of the lists.
 #[derive(Debug, Default)]
 struct KnownNames {
     operations: HashSet<Vec<u8>>,
@@ -105,7 +104,7 @@ struct KnownNames {
     calls: HashSet<String>,
 }
 
-/// Returns the first of `nodes` that names what no function of the library has as a name.
+/// Returns the first of `nodes` whose name is not a function of the library.
 fn first_unresolved<'n>(
     nodes: &'n [ReferringNode],
     functions: &FunctionNames,
@@ -114,7 +113,7 @@ fn first_unresolved<'n>(
 }
 
 impl TopLevelNodes {
-    /// Returns the first node with an attribute that is a function which the library does not have.
+    /// Returns the first node with a function attribute that the library does not have.
     pub fn unresolved_function(&self, functions: &FunctionNames) -> Option<&ReferringNode> {
         first_unresolved(&self.functions, functions)
     }
@@ -134,8 +133,8 @@ impl TopLevelNodes {
         named.into_iter().chain(nameless).min_by_key(|call| call.place.start)
     }
 
-    /// Takes in the next node; one that is like an earlier one in its operation and attributes may
-    /// be left out, unless it has a tensor whose shape may be none.
+    /// Adds the next node; one that is like an earlier one in its operation and attributes may be
+    /// left out, unless it has a tensor whose shape may be invalid.
     pub fn add(&mut self, operation: &[u8], attributes: &Attributes, place: Extent) {
         let referring = |name: String| ReferringNode { place, name };
         let known = &mut self.known;
@@ -174,7 +173,7 @@ impl TopLevelNodes {
         }
     }
 
-    /// Says that the next node, which is at `place`, has a device that no session can read.
+    /// Records that the next node, which is at `place`, has a device that sessions cannot parse.
     pub fn add_device(&mut self, name: String, place: Extent) {
         self.device.get_or_insert(ReferringNode { place, name });
     }
@@ -193,7 +192,7 @@ impl TopLevelNodes {
         }
     }
 
-    /// Reads those of the meta graph with this number.
+    /// Reads the facts of the meta graph with this number.
     pub fn read(source: Source<'_>, meta_graph: usize, release: i32) -> Result<Self, GraphError> {
         let mut visitor = MainVisitor {
             meta_graphs: MetaGraphSelector::of(source, meta_graph),
@@ -222,12 +221,12 @@ struct MainVisitor {
     start: u64,
     is_node: bool,
     operation: Vec<u8>,
-    /// The device of the node, where no session can read it.
+    /// The device of the node, if sessions cannot parse it.
     device: Option<String>,
     devices: DeviceReader,
     attributes: AttributeReader,
     text: WholeText,
-    /// The nodes that were looked at: what is like them has nothing that they do not have.
+    /// The nodes that were examined: nodes like them have no additional properties.
     known: SignatureCache<()>,
     nodes: TopLevelNodes,
 }

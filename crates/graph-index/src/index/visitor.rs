@@ -45,7 +45,7 @@ struct NodeFacts {
     call: Option<Call>,
     /// True if it calls a placeholder, which only a caller could replace.
     is_unbound: bool,
-    /// The output shapes that it declares, if these may be too few.
+    /// The output shapes that it declares, if there may be too few.
     shapes: Option<OutputShapes>,
 }
 
@@ -53,7 +53,7 @@ struct NodeFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     Elsewhere,
-    /// In a node outside of functions.
+    /// In a node outside functions.
     Node,
     Library,
     /// In the signature of a function.
@@ -66,16 +66,16 @@ enum Position {
 #[derive(Debug)]
 pub struct Indexed<'a> {
     pub index: GraphIndex,
-    /// The uses of deprecated operations, if they were asked for.
+    /// The uses of deprecated operations, if requested.
     pub uses: Option<DeprecatedUses>,
-    /// The node signatures, if they were asked for.
+    /// The node signatures, if requested.
     pub node_signatures: Option<FoundSignatures<'a>>,
-    /// The facts about nodes outside of functions that loaders check, if their node signatures were
+    /// The facts about nodes outside functions that loaders check, if their node signatures were
     /// requested.
     pub top_level: Option<TopLevelNodes>,
 }
 
-/// The node signatures, and the names and attributes that releases are asked about.
+/// The node signatures, and the names and attributes to be checked for each release.
 #[derive(Debug)]
 pub struct FoundSignatures<'a> {
     pub node_signatures: NodeSignatures<'a>,
@@ -93,7 +93,7 @@ pub struct IndexVisitor<'a> {
     begins: u64,
     index: GraphIndex,
     names: NodeNames,
-    /// The number of nodes outside of functions so far.
+    /// The number of nodes outside functions so far.
     nodes: u32,
     node: NodeReader,
     /// The known nodes outside of functions.
@@ -107,12 +107,12 @@ pub struct IndexVisitor<'a> {
     /// The number of open messages that `equality` did not enter.
     beneath: u32,
     uses: Option<DeprecatedUses>,
-    /// The deprecated operations that nodes outside of functions have so far.
+    /// The deprecated operations that nodes outside functions use so far.
     deprecated: HashSet<u32>,
     node_signatures: Option<FoundSignatures<'a>>,
     /// The node facts that loaders check, if there are loaders.
     top_level: Option<TopLevelNodes>,
-    /// The error of reading the signature of a function again.
+    /// The error of rereading the signature of a function.
     failure: Option<GraphError>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> IndexVisitor<'a> {
         self.uses.is_some() || (self.node_signatures.is_some() && self.request.ignored_in_functions)
     }
 
-    /// Returns the comparison of functions, inside of the library.
+    /// Returns the comparison of functions, inside the library.
     fn equality(&mut self) -> Option<&mut FunctionEquality> {
         let is_compared = self.is_in_library() && self.beneath == 0;
         self.equality.as_mut().filter(|_| is_compared)
@@ -221,7 +221,7 @@ impl<'a> IndexVisitor<'a> {
             }
         }
         let is_deprecated = self.note_deprecated(place);
-        // What comes behind a node that no graph can have is never come to.
+        // Nodes after an invalid one are never reached.
         if self.index.mismatch.is_some() {
             self.nodes = self.nodes.saturating_add(1);
             return;
@@ -243,7 +243,7 @@ impl<'a> IndexVisitor<'a> {
         self.node.name = name;
     }
 
-    /// Returns the facts about the node that has ended.
+    /// Returns the facts about the node that ended.
     fn facts(&mut self) -> NodeFacts {
         let call = if self.request.calls { self.node.call(self.request.functions) } else { None };
         let (node_signature, ignored) =
@@ -272,7 +272,7 @@ impl<'a> IndexVisitor<'a> {
         types.is_some_and(|types| said.valid >= types.outputs.len())
     }
 
-    /// Takes in a node whose inputs `self.node` has, and what it has that no node can have.
+    /// Adds a node whose inputs are in `self.node`, with its diagnostics.
     fn add_node(&mut self, name: &[u8], place: Extent, facts: NodeFacts, mismatch: NodeMismatch) {
         let number = self.nodes;
         self.nodes = self.nodes.saturating_add(1);
@@ -297,7 +297,7 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// Takes in a node in the canonical encoding that is like an earlier one.
+    /// Adds a node in the canonical encoding that is like an earlier one.
     fn take_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         if self.index.mismatch.is_some() {
             return false;
@@ -324,12 +324,12 @@ impl<'a> IndexVisitor<'a> {
         true
     }
 
-    /// Takes in a node of a function that is like an earlier one.
+    /// Adds a node of a function that is like an earlier one.
     fn take_body_node(&mut self, bytes: &[u8], depth: usize) -> bool {
         if !self.are_body_nodes_wanted() {
             return self.equality.is_none();
         }
-        // A comparison of functions reads each node whole.
+        // A comparison of functions reads each node completely.
         let Some(found) = self.node_signatures.as_mut().filter(|_| self.equality.is_none()) else {
             return false;
         };
@@ -342,7 +342,7 @@ impl<'a> IndexVisitor<'a> {
         true
     }
 
-    /// Steps over a node of which nothing is asked but how many there are.
+    /// Skips a node that is only counted.
     fn skip_node(&mut self, bytes: &[u8]) -> bool {
         let Some(operation) = operation_alone(bytes) else { return false };
         let is_skipped = self.request.operations.find_entry(operation).is_none()
@@ -352,7 +352,7 @@ impl<'a> IndexVisitor<'a> {
         is_skipped
     }
 
-    /// Returns the node signature of the node that has ended, and the set of its attributes that
+    /// Returns the node signature of the node that ended, and the set of its attributes that
     /// releases ignore; 0 unless requested.
     fn node_signature(&mut self) -> (SignatureNumber, u32) {
         let Some(FoundSignatures { node_signatures, ignored, .. }) = &mut self.node_signatures
@@ -386,8 +386,7 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// Notes the node that has ended if its operation is on the list of deprecated ones, and says
-    /// whether it is.
+    /// Records the node that ended if its operation is deprecated; returns true if it is.
     fn note_deprecated(&mut self, place: Extent) -> bool {
         let number = self.nodes;
         let Some((position, operation)) = self.request.operations.find_entry(&self.node.operation)
@@ -451,7 +450,7 @@ impl<'a> IndexVisitor<'a> {
         }
     }
 
-    /// The name of a function, which may come in pieces.
+    /// Handles the name of a function, which may arrive in pieces.
     fn name_function(&mut self, piece: &[u8], is: Piece) {
         if is.first {
             self.function.clear();
@@ -461,7 +460,7 @@ impl<'a> IndexVisitor<'a> {
     }
 }
 
-/// Returns the operation of a node that is in the canonical encoding.
+/// Returns the operation of a canonically encoded node.
 fn operation_alone(bytes: &[u8]) -> Option<&[u8]> {
     let mut operation = None;
     let mut rest = bytes;
@@ -612,7 +611,7 @@ impl Visitor for IndexVisitor<'_> {
         if is_node && self.node.wants_bytes(message, field) {
             return true;
         }
-        // A string takes the place of another value.
+        // A string replaces another value.
         matches!(
             (message, field.number),
             (ATTR_VALUE, attr_value::S) | (ATTR_VALUE_LIST_VALUE, attr_value_list_value::S)

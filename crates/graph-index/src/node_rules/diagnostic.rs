@@ -13,9 +13,9 @@ use crate::{
 pub struct NodeRuleDiagnostic {
     /// The kind of the diagnostic.
     pub kind: ImportDiagnosticKind,
-    /// The found item: `T = DT_INT4`.
+    /// The value found: `T = DT_INT4`.
     pub found: String,
-    /// The items that the release accepts: `one of DT_FLOAT, DT_HALF`.
+    /// The values that the release accepts: `one of DT_FLOAT, DT_HALF`.
     pub expected: String,
 }
 
@@ -31,7 +31,7 @@ impl NodeRuleDiagnostic {
         ImportDiagnostic { kind, node, function, operation, found, expected }
     }
 
-    /// Returns a value that its attribute cannot have.
+    /// Creates the diagnostic for an invalid value of an attribute.
     pub(super) fn of_value(
         kind: fn(String) -> ImportDiagnosticKind,
         attribute: &str,
@@ -42,7 +42,7 @@ impl NodeRuleDiagnostic {
         Box::new(Self { kind: kind(attribute.to_owned()), found, expected: cut(&expected) })
     }
 
-    /// Attributes that have no default and are not there.
+    /// Missing attributes without a default.
     pub(super) fn missing(attributes: Vec<String>) -> Box<Self> {
         let expected = match attributes.as_slice() {
             [one] => format!("attribute {one}"),
@@ -52,7 +52,7 @@ impl NodeRuleDiagnostic {
         Box::new(Self { kind, found: String::new(), expected: cut(&expected) })
     }
 
-    /// More attributes than are looked at.
+    /// More attributes than are checked.
     pub(super) fn oversized() -> Box<Self> {
         Box::new(Self {
             kind: ImportDiagnosticKind::Oversized,

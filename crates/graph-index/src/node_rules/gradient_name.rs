@@ -1,20 +1,20 @@
 //! The attribute `_gradient_op_type` as Python reads it; it names the function that computes the
 //! gradient of a node.
 //!
-//! Where a function is loaded, Python looks the attribute of each node up among the gradients of
-//! the library, whatever its value is. Measured on TensorFlow 2.12, 2.16 and 2.21.
+//! When a function is loaded, Python looks up the attribute of each node among the gradients of the
+//! library, independent of its value. Measured on TensorFlow 2.12, 2.16 and 2.21.
 
 use crate::attributes::{AttributeValue, Attributes};
 
 /// The result of reading the attribute in Python.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GradientName {
-    /// It can, or there is none.
+    /// It can be read, or is absent.
     #[default]
     Read,
-    /// It has a value that stands in no table of names.
+    /// It has a value that cannot be a key of a Python dictionary.
     Unreadable,
-    /// It is this type, which a release has to know.
+    /// It is this type, which the release must know.
     OfType(i32),
 }
 

@@ -1,15 +1,15 @@
 //! Checks one node by the definition of its operation alone.
 //!
 //! [`NodeRules::node_type`] does the steps of the importer between the look-up of the operation and
-//! the look at its inputs: defaults, kinds of values, minima, allowed values, missing attributes,
-//! and the types of inputs and outputs that come of them ([`NodeType`]). The signature of a
-//! function of the library is a definition like any other: read it into an
+//! the check of its inputs: defaults, kinds of values, minima, allowed values, missing attributes,
+//! and the resulting types of inputs and outputs ([`NodeType`]). The signature of a function of the
+//! library is a definition like any other: read it into an
 //! [`OperationDefinition`](crate::ops::OperationDefinition) and ask an
-//! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes()`] says what a
-//! release does not know and ignores, [`shape_diagnostic`] what a shape function refuses whatever
-//! the inputs are.
+//! [`OperationList`](crate::ops::OperationList) for it. [`unknown_attributes()`] returns the
+//! attributes that a release does not know and ignores, [`shape_diagnostic`] the attributes that a
+//! shape function refuses for any inputs.
 //!
-//! Pure functions of a definition and of attributes. Must never know a graph, nor read a file.
+//! Pure functions of a definition and of attributes, which do not depend on graphs or files.
 
 mod diagnostic;
 mod gradient_name;

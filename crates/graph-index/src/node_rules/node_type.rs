@@ -3,7 +3,7 @@
 /// The type of a tensor on an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ElementType {
-    /// The number of the element type; 0, invalid, where nothing says it.
+    /// The number of the element type; 0, invalid, if it is undetermined.
     pub data_type: i32,
     /// True for a reference to a variable's memory.
     pub is_reference: bool,
@@ -12,7 +12,7 @@ pub struct ElementType {
 }
 
 impl ElementType {
-    /// An edge of which nothing is known.
+    /// An edge of unknown type.
     pub const ANY: Self = Self { data_type: 0, is_reference: false, is_any: true };
 
     /// Creates an edge of this type.
@@ -36,12 +36,12 @@ impl ElementType {
 pub struct TypeRun {
     /// The type of each.
     pub element: ElementType,
-    /// The position of the first one behind them.
+    /// The position after the last one.
     pub end: u64,
 }
 
-/// The types of all inputs, or of all outputs, of a node. Its size does not depend on how many
-/// there are of one type.
+/// The types of all inputs, or of all outputs, of a node. Its size does not depend on the number of
+/// tensors of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeList {
     runs: Vec<TypeRun>,
@@ -50,7 +50,7 @@ pub struct TypeList {
 }
 
 impl TypeList {
-    /// Any number of any type.
+    /// Creates a list of any number of tensors of any type.
     pub(super) const fn open() -> Self {
         Self { runs: Vec::new(), is_open: true }
     }
@@ -71,7 +71,7 @@ impl TypeList {
         self.runs.last().map_or(any, |last| last.end)
     }
 
-    /// Returns true if it has no tensors.
+    /// Returns true if there are no tensors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -82,7 +82,7 @@ impl TypeList {
         self.is_open || self.len() == count
     }
 
-    /// Returns the type at `position`, from 0 on.
+    /// Returns the type at `position`, counted from 0.
     #[inline]
     pub fn get(&self, position: u64) -> Option<ElementType> {
         if self.is_open {
@@ -92,8 +92,8 @@ impl TypeList {
         self.runs.get(run).map(|run| run.element)
     }
 
-    /// Returns the runs of equal types, in order; two in a row are of different types. None if
-    /// there may be any number of any type.
+    /// Returns the runs of equal types, in order; adjacent runs differ. Empty if any number of
+    /// tensors is allowed.
     pub fn runs(&self) -> &[TypeRun] {
         &self.runs
     }
@@ -102,8 +102,8 @@ impl TypeList {
 /// The types of the inputs and outputs of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeType {
-    /// Its inputs of data.
+    /// The types of its data inputs.
     pub inputs: TypeList,
-    /// Its outputs.
+    /// The types of its outputs.
     pub outputs: TypeList,
 }

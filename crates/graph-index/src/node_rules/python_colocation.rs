@@ -1,14 +1,14 @@
-//! The attribute `_class` as Python's imports read it.
+//! The attribute `_class` as Python's importers read it.
 //!
-//! The importer looks at a list of texts alone. Python reads whatever the attribute has as if it
-//! were one, and leaves the device of a node that has to be beside another one unread.
+//! The importer in C++ reads only a list of strings. Python reads any value as if it were one, and
+//! ignores the device of a node that is colocated with another one.
 
 use crate::attributes::{AttributeValue, Attributes};
 
 /// The prefix of a node's name in the attribute.
 const PREFIX: &[u8] = b"loc:@";
 
-/// The place where Python puts a node.
+/// The placement of a node by Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PythonColocation {
     /// On its own device.
@@ -26,13 +26,13 @@ impl PythonColocation {
             None | Some(AttributeValue::None) => return Self::Alone,
             Some(AttributeValue::String(text)) if text.length == 0 => return Self::Alone,
             Some(AttributeValue::List(list)) if list.is_empty() => return Self::Alone,
-            // Of several kinds of values, texts are what is read first.
+            // If there are several kinds of values, strings are read first.
             Some(AttributeValue::List(list)) if list.texts().next().is_some() => list,
             Some(_) => return Self::Unreadable,
         };
         let mut found = Self::Alone;
         for text in list.texts() {
-            // What is too long to be kept is nobody's name.
+            // A string that is too long to be kept is not the name of a node.
             let bytes = text.bytes.unwrap_or_default();
             if std::str::from_utf8(bytes).is_err() {
                 return Self::Unreadable;

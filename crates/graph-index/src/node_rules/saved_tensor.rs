@@ -1,4 +1,4 @@
-//! Tensors that TensorFlow's C++ loader of SavedModels refuses before it looks at anything else.
+//! Tensors that TensorFlow's C++ loader of SavedModels refuses before all other checks.
 
 use crate::{
     ImportDiagnosticKind,
@@ -8,14 +8,14 @@ use crate::{
 /// A diagnostic that the loader finds in the attribute `value` of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SavedTensorDiagnostic {
-    /// A constant has none.
+    /// A constant has no tensor.
     Missing,
     /// A tensor of this shape, as it is displayed, which leaves the number of elements unknown.
     Shape(String),
 }
 
 impl SavedTensorDiagnostic {
-    /// Checks a node anywhere in the graph, also in functions without calls.
+    /// Checks a node anywhere in the graph, including functions that are not called.
     pub fn of(operation: &[u8], attributes: &Attributes) -> Option<Self> {
         match attributes.get("value") {
             None => (operation == b"Const").then_some(Self::Missing),

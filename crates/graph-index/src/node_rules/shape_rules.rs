@@ -1,10 +1,10 @@
-//! Shape attributes that the shape functions of TensorFlow refuse whatever the inputs are, because
-//! they are no valid shape.
+//! Shape attributes that the shape functions of TensorFlow refuse for any inputs, because they are
+//! invalid.
 //!
 //! Measured: every operation of TensorFlow 2.12 and 2.21 that has an attribute of shapes was
 //! imported with a dimension below -1, with dimensions beside an unknown rank, with over 2^63
-//! elements and with 255 dimensions. Those of the lists refuse, in both releases; all others take
-//! them. What shapes of inputs make of each other is left alone.
+//! elements and with 255 dimensions. The operations in the lists refuse these, in both releases;
+//! all others accept them. The relations between input shapes are not checked.
 
 use super::{NodeRuleDiagnostic, diagnostic::shape};
 use crate::attributes::{AttributeValue, Attributes, ShapeValue};
@@ -65,8 +65,8 @@ pub(super) const READERS: [(&str, &str); 49] = [
 /// The attribute that the tensor of a constant is in.
 const VALUE: &str = "value";
 
-/// Returns the reason why the shape function of an operation refuses these attributes, if it surely
-/// does. The value of each attribute must be one that the operation takes.
+/// Returns the reason why the shape function of an operation certainly refuses these attributes.
+/// The value of each attribute must be valid for the operation.
 pub fn shape_diagnostic(
     operation: &str,
     attributes: &Attributes,

@@ -1,4 +1,4 @@
-//! Attributes that a release does not know and ignores, although they say something.
+//! Attributes that a release does not know and ignores, although their values matter.
 
 use super::diagnostic::cut;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 pub struct UnknownAttribute {
     /// Its name.
     pub attribute: &'static str,
-    /// Its value as it is shown, cut to 256 bytes.
+    /// Its value as displayed, cut to 256 bytes.
     pub value: String,
     /// The first release that knows it, `MAJOR.MINOR`.
     pub since: Option<&'static str>,
@@ -20,7 +20,7 @@ pub struct UnknownAttribute {
     pub until: Option<&'static str>,
 }
 
-/// Attributes that change nothing but messages: releases before them compute the same.
+/// Attributes that affect only messages: releases before them compute the same.
 const WITHOUT_EFFECT: [&str; 1] = ["debug_name"];
 
 /// Returns the attributes that a consumer ignores because its definition of the operation lacks
@@ -33,7 +33,7 @@ pub fn unknown_attributes(
     if operation.is_name_alone() {
         return Vec::new();
     }
-    // No release knows a name that begins like this one, and exporters give them to most nodes.
+    // No release knows a name with this prefix, and exporters add such attributes to most nodes.
     let is_kept = |(name, _): (&[u8], _)| {
         let is_known = |name| operation.attribute(name).is_some();
         name.starts_with(b"_") || std::str::from_utf8(name).is_ok_and(is_known)

@@ -1,7 +1,7 @@
-//! The rules for the values of attributes, and the types that come of them.
+//! The rules for the values of attributes, and the resulting types.
 //!
-//! Measured on TensorFlow 2.12 to 2.21; the order of the checks is the importer's. Which of several
-//! wrong attributes is reported first is not fixed there; here it is the first one of the
+//! Measured on TensorFlow 2.12 to 2.21; the order of the checks is the importer's. TensorFlow does
+//! not define which of several wrong attributes is reported first; here it is the first one of the
 //! definition.
 
 use super::{
@@ -19,16 +19,15 @@ use crate::{
 /// The extent to which a loader checks a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// All of it: the C import.
+    /// Completely: the C import.
     Import,
-    /// All of it, but a value that is none stands for the default, if there is one: Python's
-    /// imports.
+    /// Completely, except that an invalid value is replaced by the default, if there is one:
+    /// Python's importers.
     PythonImport,
-    /// The same once `tf.saved_model.load` has gone over the nodes: it gives each resource a name
-    /// of its own, whatever stood there before.
+    /// Likewise after `tf.saved_model.load` has rewritten the nodes: it gives each resource its own
+    /// name, replacing the previous value.
     Load,
-    /// Only the types of inputs and outputs: a session, into which a graph is loaded without other
-    /// checks.
+    /// Only the types of inputs and outputs: a session, which loads a graph without other checks.
     Session,
 }
 
@@ -41,13 +40,13 @@ impl Strictness {
 /// The rules of one release.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRules<'a> {
-    /// The release, which says what types there are.
+    /// The release, which determines the known types.
     pub registry: &'a Registry,
     /// The extent to which the node is checked.
     pub strictness: Strictness,
 }
 
-/// The value that an attribute has, its own or the default.
+/// The value of an attribute: its own or the default.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Resolved<'a> {
     Own(AttributeValue<'a>),
@@ -55,7 +54,7 @@ pub(super) enum Resolved<'a> {
 }
 
 impl Resolved<'_> {
-    /// Returns the type; 0 if it is none.
+    /// Returns the type; 0 for a value of another kind.
     fn data_type(self) -> i32 {
         match self {
             Self::Own(AttributeValue::Type(number)) | Self::Default(Value::Type(number)) => number,
@@ -63,7 +62,7 @@ impl Resolved<'_> {
         }
     }
 
-    /// Returns the number; 0 if it is none.
+    /// Returns the number; 0 for a value of another kind.
     fn number(self) -> i64 {
         match self {
             Self::Own(AttributeValue::Int(number)) | Self::Default(Value::Int(number)) => number,
@@ -71,7 +70,7 @@ impl Resolved<'_> {
         }
     }
 
-    /// Puts its types at the end of a list; none if it is no list of types.
+    /// Appends its types to a list; nothing for a value of another kind.
     fn push_types(self, is_reference: bool, list: &mut TypeList) {
         let mut push =
             |data_type, count| list.push(ElementType::new(data_type, is_reference), count);
@@ -93,7 +92,7 @@ impl NodeRules<'_> {
     ///
     /// # Errors
     /// [`NodeRuleDiagnostic`]: the first thing that keeps it from being a node of this operation.
-    /// Attributes that are too many to be looked at are one as well.
+    /// Attributes beyond the limit are a diagnostic as well.
     pub fn node_type(
         &self,
         operation: Operation<'_>,
@@ -113,7 +112,7 @@ impl NodeRules<'_> {
         Ok(NodeType { inputs, outputs: node.types(operation.outputs())? })
     }
 
-    /// Checks the values of all attributes that the operation defines, then whether any is missing.
+    /// Checks the values of all attributes that the operation defines, then that none is missing.
     fn check(
         &self,
         operation: Operation<'_>,
@@ -172,7 +171,7 @@ impl NodeRules<'_> {
         }
     }
 
-    /// Fails where a type of the value is no element type of the release.
+    /// Fails if a type of the value is not an element type of the release.
     fn check_types(
         &self,
         name: &str,
@@ -187,7 +186,7 @@ impl NodeRules<'_> {
         Err(NodeRuleDiagnostic::of_value(element_type, name, found, expected))
     }
 
-    /// Returns the first type of the value that is no element type of the release.
+    /// Returns the first type of the value that is not an element type of the release.
     fn unknown_type(&self, value: AttributeValue<'_>) -> Option<i32> {
         let is_unknown = |number: i32| number == 0 || !self.registry.has_type(number);
         match value {
@@ -200,7 +199,7 @@ impl NodeRules<'_> {
     }
 }
 
-/// Returns true if a value is of the kind of its attribute. An empty list is of every kind of list,
+/// Returns true if a value is of the kind of its attribute. An empty list is of every list kind,
 /// and an unset value is an empty list.
 pub fn fits(kind: AttributeKind, value: AttributeValue<'_>) -> bool {
     match value {
@@ -251,7 +250,7 @@ impl<'a> Node<'a> {
             attribute.default().map(Resolved::Default)
         };
         let found = match self.attributes.get(name) {
-            // Where there is no default, it stays what it is: an empty list.
+            // Without a default it stays an empty list.
             Some(value @ AttributeValue::None) if self.rules.strictness.is_of_python() => {
                 default().or(Some(Resolved::Own(value)))
             }
@@ -284,7 +283,7 @@ impl<'a> Node<'a> {
             let data_type = match argument.source() {
                 ArgumentSource::Attribute(name) => {
                     let found = self.resolve(name)?;
-                    // Alone, what is no type is an invalid one.
+                    // For a single type, a value of another kind is an invalid type.
                     if argument.number_attribute().is_some() {
                         expect(
                             name,
@@ -338,7 +337,7 @@ fn expect(
     }
 }
 
-/// Fails where an argument is a reference to what is a reference already.
+/// Fails if an argument is a reference to a reference.
 fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeRuleDiagnostic>> {
     let mut types = TypeList::default();
     found.push_types(false, &mut types);
@@ -358,5 +357,5 @@ fn refuse_reference(name: &str, found: Resolved<'_>) -> Result<(), Box<NodeRuleD
     }
 }
 
-/// Numbers of types above this one are those of references.
+/// Type numbers above this one are reference types.
 const REFERENCES: i32 = 100;

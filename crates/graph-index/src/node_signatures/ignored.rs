@@ -1,18 +1,19 @@
-//! The nodes whose attributes a release does not know and ignores, although their values matter.
+//! The nodes with attributes that a release does not know and ignores, although their values
+//! matter.
 
 use std::collections::HashMap;
 
 use super::{ignored_set::IgnoredBy, table::NodeSignatures};
 use crate::{IgnoredAttribute, attributes::Attributes, release::ReleaseId, rules::shown};
 
-/// Attributes that are kept for each release.
+/// Limit on the attributes that are kept for each release.
 const MAXIMUM_IGNORED: usize = 1024;
 
 /// The uses of ignored attributes, in the order of the file.
 #[derive(Debug, Default)]
 pub struct IgnoredUses {
     uses: Vec<IgnoredUse>,
-    /// By the number of the set, where it is in `uses`.
+    /// The index in `uses`, by the number of the set.
     positions: HashMap<u32, usize>,
     /// The index of the first use that did not occur before the current function.
     function_from: usize,
@@ -31,7 +32,7 @@ struct IgnoredUse {
 }
 
 impl IgnoredUses {
-    /// A node outside of functions whose attributes of a set are ignored.
+    /// Adds a node outside functions with ignored attributes.
     pub fn in_graph(
         &mut self,
         node_signatures: &NodeSignatures<'_>,
@@ -59,19 +60,19 @@ impl IgnoredUses {
         }
     }
 
-    /// Another node with a set that came before, in a function or not.
+    /// Adds another node with a set that occurred before, in a function or not.
     pub fn again(&mut self, set: u32) {
         if let Some(known) = self.known(set) {
             known.nodes += 1;
         }
     }
 
-    /// The use of a set that came before; the set 0 has none.
+    /// Adds a use of a set that occurred before; the set 0 has none.
     fn known(&mut self, set: u32) -> Option<&mut IgnoredUse> {
         self.uses.get_mut(*self.positions.get(&set)?)
     }
 
-    /// A node of the function that is being read.
+    /// Adds a node of the current function.
     pub fn in_function(
         &mut self,
         node_signatures: &NodeSignatures<'_>,
@@ -93,7 +94,7 @@ impl IgnoredUses {
         self.function_from = self.uses.len();
     }
 
-    /// The function that was read has this name.
+    /// Sets the name of the function that was read.
     pub fn end_function(&mut self, name: &[u8]) {
         let own = self.uses.get_mut(self.function_from..).unwrap_or_default();
         for function in own.iter_mut().filter_map(|ignored| ignored.function.as_mut()) {

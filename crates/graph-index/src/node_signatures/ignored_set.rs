@@ -37,7 +37,7 @@ pub(super) fn of(
         let Some(definition) = known.operation(release).filter(|_| !known.is_function()) else {
             continue;
         };
-        // The same definition as in the release before ignores the same.
+        // A release with the same definition as its predecessor ignores the same attributes.
         if !release.before().is_some_and(|before| known.is_same(before, release)) {
             unknown = unknown_attributes(definition, attributes);
         }

@@ -1,4 +1,4 @@
-//! Numbers for values, equal ones the same.
+//! Numbers for values; equal values have equal numbers.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 

@@ -1,12 +1,12 @@
-//! Judges nodes of one operation and with the same attributes, for every release at once.
+//! Judges nodes with one operation and the same attributes, for all releases at once.
 //!
 //! A graph of a million nodes has a few hundred *node signatures*. [`NodeSignatures`] numbers the
-//! node signatures while the graph is walked over, and asks each release once about each: whether
-//! it knows the operation, whether the attributes fit, which types the inputs and outputs have
-//! then. Attributes are not kept: of a node that has a diagnostic they are read again at its place.
+//! node signatures during the walk over the graph, and checks each once for each release: that it
+//! knows the operation, that the attributes fit, and the resulting types of inputs and outputs.
+//! Attributes are not kept: those of a node with a diagnostic are reread from its place.
 //!
-//! Knows operations and attributes. It must never know how the nodes hang together, nor in which
-//! order the importer looks at them.
+//! Depends on operations and attributes, but not on the edges or the order of the importer's
+//! checks.
 
 mod ignored;
 mod ignored_set;

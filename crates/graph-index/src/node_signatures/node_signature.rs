@@ -11,7 +11,7 @@ pub type SignatureNumber = u32;
 /// The number of a node type in [`NodeSignatures`](super::NodeSignatures).
 pub(super) type TypeNumber = u32;
 
-/// A loader of one release, by the way in which it checks a node.
+/// A loader of one release, identified by the way in which it checks a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoaderProfile {
     pub release: ReleaseId,
@@ -19,21 +19,21 @@ pub struct LoaderProfile {
 }
 
 impl LoaderProfile {
-    /// Returns true if each operation must have a shape function: Python asks for none, and a
-    /// session looks at no shapes.
+    /// Returns true if each operation must have a shape function: Python does not require one, and
+    /// a session does not check shapes.
     pub fn needs_shape_functions(self) -> bool {
         self.strictness == Strictness::Import
     }
 }
 
-/// The result of judging a node by itself for a release: steps 2 to 6 of the importer.
+/// The result of judging a node in isolation for a release: steps 2 to 6 of the importer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judged {
-    /// It has no such operation.
+    /// The release has no such operation.
     Unknown,
     /// The attributes do not fit.
     InvalidAttributes,
-    /// The node is valid by itself, and has inputs and outputs of these types.
+    /// The node is valid in isolation, and has inputs and outputs of these types.
     Types(TypeNumber),
 }
 
@@ -47,7 +47,7 @@ pub(super) struct ByStrictness {
 }
 
 impl ByStrictness {
-    /// Returns the result that all of them are.
+    /// Returns the result, if all are the same.
     fn common(&self) -> Option<Judged> {
         let Self { import, python_import, session, load } = self;
         let lists = [import, python_import, session, load].into_iter();
@@ -60,7 +60,7 @@ impl ByStrictness {
 /// The results for all loader profiles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Results {
-    /// Every profile has the same.
+    /// All profiles have the same result.
     Same(Judged),
     Each(Box<ByStrictness>),
 }
@@ -74,16 +74,16 @@ impl From<ByStrictness> for Results {
     }
 }
 
-/// Nodes that have the same operation and attributes that mean the same.
+/// Nodes with the same operation and equivalent attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeSignature {
     /// The number of the operation in [`NodeSignatures`](super::NodeSignatures).
     pub(super) operation: u32,
     pub(super) results: Results,
     /// True if only the types of its nodes are checked: no release deprecates the operation or
-    /// lacks its shape function, it is no function, and no attribute has an invalid shape.
+    /// lacks its shape function, it is not a function, and no attribute has an invalid shape.
     pub needs_only_types: bool,
-    /// True if a shape function refuses it whatever its inputs are.
+    /// True if a shape function refuses it for any inputs.
     pub has_shape_diagnostic: bool,
 }
 
@@ -103,7 +103,7 @@ impl NodeSignature {
         by_release[release]
     }
 
-    /// Returns its types, where every loader profile has the same.
+    /// Returns its types, if they are the same for every loader profile.
     pub fn common_types(&self) -> Option<TypeNumber> {
         match self.results {
             Results::Same(Judged::Types(types)) => Some(types),

@@ -23,7 +23,7 @@ enum Definition<'a> {
 }
 
 impl<'a> KnownOperation<'a> {
-    /// Returns the operation as a release has it; the function's signature where it is a function.
+    /// Returns the operation of a release, or the function's signature if it is a function.
     pub fn operation(&self, release: ReleaseId) -> Option<Operation<'_>> {
         match &self.definition {
             Definition::Operation(by_release) => by_release[release],
@@ -51,7 +51,7 @@ impl<'a> KnownOperation<'a> {
         }
     }
 
-    /// Returns true if every release that has the operation has a kernel of it for the CPU.
+    /// Returns true if every release that has the operation has a CPU kernel for it.
     pub fn has_cpu_kernels(&self) -> bool {
         match &self.definition {
             Definition::Operation(by_release) => {
@@ -73,15 +73,15 @@ impl<'a> KnownOperation<'a> {
 pub(super) struct Operations<'a> {
     numbers: HashMap<Box<[u8]>, u32, foldhash::quality::RandomState>,
     known: Vec<KnownOperation<'a>>,
-    /// The functions that were found last, without their names, which those share that differ in
-    /// nothing else.
+    /// The last functions that were found, without their names, so that functions that differ only
+    /// in name share an entry.
     functions: Vec<(OperationDefinition, u32)>,
 }
 
-/// Functions that others are compared with.
+/// Number of functions with which others are compared.
 const COMPARED: usize = 8;
 
-/// The number of every operation that is in no release and no function.
+/// The number of all operations that are neither in a release nor a function.
 pub(super) const UNKNOWN: u32 = 0;
 
 impl<'a> Operations<'a> {
@@ -103,7 +103,7 @@ impl<'a> Operations<'a> {
         releases: Releases<'a>,
         signature: Option<OperationDefinition>,
     ) -> u32 {
-        // A name that is no UTF-8 is in no release, and neither is the empty one.
+        // A name that is empty or not UTF-8 is in no release.
         let text = std::str::from_utf8(name).unwrap_or_default();
         let by_release = releases.operations(text);
         let is_in_one = by_release.values().any(Option::is_some);
@@ -124,7 +124,7 @@ impl<'a> Operations<'a> {
         number
     }
 
-    /// Adds a function; one that has the name of an operation is kept apart from others.
+    /// Adds a function; one with the name of an operation is kept separately.
     fn add_function(
         &mut self,
         name: &[u8],

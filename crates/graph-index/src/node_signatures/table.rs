@@ -1,4 +1,4 @@
-//! The node signatures of a graph's nodes, numbered while the graph is walked over.
+//! The node signatures of a graph's nodes, numbered during the walk over the graph.
 
 use std::{
     collections::HashMap,
@@ -23,27 +23,27 @@ use crate::{
 /// Limit on the nodes whose results are remembered, by a hash of the node.
 const REMEMBERED: usize = 1 << 16;
 
-/// So long a hash that no two that differ have the same.
+/// A hash that is long enough to make collisions negligible.
 type Key = [u64; 2];
 
 /// The node signatures of one graph.
 ///
-/// Each is judged for four loaders of every release ([`LoaderProfile`]): the C import, Python's, a
-/// session, into which graphs are loaded without a look at the values of attributes, and
-/// `tf.saved_model.load`, which names resources anew.
+/// Each is judged for four loaders of every release ([`LoaderProfile`]): the C import, Python's
+/// import, a session, which loads graphs without checking attribute values, and
+/// `tf.saved_model.load`, which renames resources.
 #[derive(Debug)]
 pub struct NodeSignatures<'a> {
     releases: Releases<'a>,
-    /// True for a release that has the same element types as the one before it.
+    /// True for a release with the same element types as its predecessor.
     has_types_of_one_before: PerRelease<bool>,
     hashers: [foldhash::quality::RandomState; 2],
     operations: Operations<'a>,
     types: Interner<NodeType>,
     node_signatures: Interner<NodeSignature>,
     ignored: Interner<IgnoredSet>,
-    /// By hash: the node signature, and the attributes that are ignored.
+    /// The node signature and the ignored attributes, by hash.
     nodes: HashMap<Key, (SignatureNumber, u32), foldhash::quality::RandomState>,
-    /// The same for nodes of functions, of which only the latter is asked.
+    /// Likewise for nodes of functions, for which only the ignored attributes are needed.
     body_nodes: HashMap<Key, u32, foldhash::quality::RandomState>,
     /// True if some node signature differs between loaders in Python and in C.
     differs_in_python: bool,
@@ -100,8 +100,7 @@ impl<'a> NodeSignatures<'a> {
         self.types.get(number)
     }
 
-    /// Returns the types that the nodes of a signature have for a loader, if they are valid by
-    /// themselves.
+    /// Returns the types of the nodes of a signature for a loader, if they are valid in isolation.
     pub fn types_of(
         &self,
         node_signature: SignatureNumber,
@@ -132,8 +131,8 @@ impl<'a> NodeSignatures<'a> {
     /// Returns the node signature of a node outside of functions, and the number of the set of its
     /// ignored attributes, 0 for none.
     ///
-    /// `signature` gives the signature of its operation where that is a function of the library; it
-    /// is asked once.
+    /// `signature` returns the signature of its operation if that is a function of the library; it
+    /// is called once.
     pub fn of_node<E>(
         &mut self,
         operation: &[u8],
@@ -177,7 +176,7 @@ impl<'a> NodeSignatures<'a> {
         })
     }
 
-    /// Asks for every loader profile.
+    /// Judges a node signature for every loader profile.
     fn judge(&mut self, operation: u32, attributes: &Attributes) -> NodeSignature {
         let has_diagnostic = |judged: &PerRelease<Judged>| {
             judged.values().any(|one| *one == Judged::InvalidAttributes)
@@ -209,7 +208,8 @@ impl<'a> NodeSignatures<'a> {
         NodeSignature { operation, results, needs_only_types, has_shape_diagnostic }
     }
 
-    /// Asks every release, but those that have the same definition and types as the one before.
+    /// Judges a node signature for every release, except those with the same definition and types
+    /// as their predecessor.
     fn judge_as(
         &mut self,
         operation: u32,
@@ -254,7 +254,7 @@ fn is_untyped(types: &NodeType) -> bool {
     types.outputs.runs().iter().any(|run| run.element.data_type == 0)
 }
 
-/// Remembers a result, to save time only: at the limit, the table is cleared.
+/// Caches a result; at the limit, the table is cleared.
 fn remember<T>(nodes: &mut HashMap<Key, T, foldhash::quality::RandomState>, key: Key, value: T) {
     if nodes.len() >= REMEMBERED {
         nodes.clear();

@@ -1,10 +1,9 @@
-//! Nodes as TensorFlow writes them, read in one go.
+//! A fast reader of nodes in TensorFlow's own encoding.
 //!
 //! Almost every node of a large graph has a name, an operation, some inputs, and attributes that
-//! thousands of others have as well, byte for byte. Such a node is checked here without the
-//! scanner's state, and an attribute that was found right once is right again. Whatever is not of
-//! this form is left alone: the [`Scanner`] then reads the same bytes and finds what is wrong with
-//! them, if anything.
+//! are byte for byte those of thousands of others. Such a node is checked here without the
+//! scanner's state, and an attribute that was found valid once is valid again. Nodes in any other
+//! form are left to the [`Scanner`], which reads the same bytes and finds their errors, if any.
 
 use crate::{
     characters::{self, Seen},
@@ -19,11 +18,11 @@ use crate::{
 
 /// A name in a node.
 pub enum Reference<'b> {
-    /// A node, as an input, which may say more than the name.
+    /// An input, which may have more than the name of a node.
     Input(&'b [u8], Seen),
-    /// A node that it has to be beside.
+    /// A node with which it is colocated.
     Colocated(&'b [u8]),
-    /// The device where it has to be.
+    /// The device of the node.
     Device(&'b [u8]),
 }
 
@@ -36,8 +35,8 @@ pub struct CanonicalNode<'b> {
 /// Reads a node that has one name, one operation and, in any order, inputs, a device and
 /// attributes, all with short lengths.
 ///
-/// `reference` is told of every input, colocated node and device, and says whether to go on. `None`
-/// if the node is of another form, right or wrong. The name and the operation are not looked at.
+/// `reference` is called with every input, colocated node and device, and returns true to continue.
+/// `None` if the node has another form, valid or not. The name and the operation are not checked.
 #[inline]
 pub(super) fn read<'b>(
     bytes: &'b [u8],
@@ -70,7 +69,7 @@ pub(super) fn read<'b>(
 }
 
 /// Returns the first field of a message, if its tag has one byte and its length at most two: the
-/// tag, the content, and what comes after it.
+/// tag, the content, and the bytes after it.
 #[inline(always)]
 pub fn short_field(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let [tag, low, after @ ..] = bytes else { return None };
@@ -93,8 +92,8 @@ fn is_colocation(attribute: &[u8]) -> bool {
     attribute.first_chunk() == Some(&COLOCATION)
 }
 
-/// Reads the nodes that a node has to be beside: a list of `loc:@NAME`. `None` if the attribute has
-/// another form.
+/// Reads the nodes with which a node is colocated: a list of `loc:@NAME`. `None` if the attribute
+/// has another form.
 fn colocations<'b>(
     attribute: &'b [u8],
     reference: &mut impl FnMut(Reference<'b>) -> bool,
@@ -113,7 +112,7 @@ fn colocations<'b>(
     list.is_empty().then_some(())
 }
 
-/// Returns the content of a short message whose field is all that there is.
+/// Returns the content of a short message with a single field.
 fn message_alone(bytes: &[u8], tag: u8) -> Option<&[u8]> {
     match bytes {
         [found, length @ 0..=0x7f, content @ ..]
@@ -125,14 +124,14 @@ fn message_alone(bytes: &[u8], tag: u8) -> Option<&[u8]> {
     }
 }
 
-/// Attributes that were found right are kept up to this length, in bytes.
+/// Limit on the length of attributes that are remembered as valid, in bytes.
 const KEPT: usize = 111;
 
-/// Number of attributes that are kept: 16 KiB, which fit into the first-level cache beside
-/// everything else.
+/// Number of attributes that are remembered: 16 KiB, which fit into the first-level cache beside
+/// the other data.
 const SLOTS: usize = 128;
 
-/// Attributes of a node that are told apart; a node with more is not one of the common ones.
+/// Limit on the attributes of a node in its identity; a node with more is not a common one.
 pub(super) const IDENTIFIED: usize = 8;
 
 /// The identity of a node's attributes: a number for each; equal bytes have equal numbers.
@@ -145,14 +144,13 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Returns the numbers, 0 behind the last one; `None` for a node that is not one of the common
-    /// ones.
+    /// Returns the numbers, followed by zeros; `None` for a node that is not a common one.
     #[inline]
     pub(super) fn attributes(&self) -> Option<[u32; IDENTIFIED]> {
         (!self.is_uncommon).then_some(self.attributes)
     }
 
-    /// The next attribute; 0 for one that has no number.
+    /// Adds the next attribute; 0 for one without a number.
     #[inline]
     fn note(&mut self, number: u32) {
         match self.attributes.get_mut(self.count) {
@@ -163,18 +161,17 @@ impl Identity {
     }
 }
 
-/// The bytes of an attribute that was found right. The first and the last bytes stand for all up to
-/// 16.
+/// The bytes of a valid attribute. Its first and last bytes represent all of up to 16.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     ends: (u64, u64),
-    /// The number that identifies it, also among those that it replaced.
+    /// The number that identifies it, unique among replaced attributes as well.
     number: u32,
     length: u8,
     bytes: [u8; KEPT],
 }
 
-/// Checks attributes (the entries of `NodeDef.attr`), and remembers those that are right.
+/// Checks attributes (the entries of `NodeDef.attr`), and remembers valid ones.
 #[derive(Debug)]
 pub(super) struct Attributes {
     known: Box<[Known]>,
@@ -182,18 +179,18 @@ pub(super) struct Attributes {
     depth: usize,
     /// The last number that was given to an attribute.
     last: u32,
-    /// The keys of tensors, whose contents make no other node signature.
+    /// The keys of tensors, whose contents do not affect the node signature.
     tensors: Vec<(Box<[u8]>, u32)>,
     /// The identity of the node that is being read.
     pub(super) identity: Identity,
 }
 
-/// Keys of tensors that are told apart: one, in almost every graph.
+/// Number of keys of tensors that are distinguished: one, in almost every graph.
 const TENSOR_KEYS: usize = 8;
 
 impl Attributes {
     pub(super) fn new() -> Self {
-        // No attribute at all is right too.
+        // A node without attributes is valid too.
         let nothing = Known { ends: (0, 0), number: 0, length: 0, bytes: [0; KEPT] };
         Self {
             known: vec![nothing; SLOTS].into(),
@@ -205,8 +202,7 @@ impl Attributes {
         }
     }
 
-    /// Returns true if an attribute is valid; the message that has the node is the one at `depth`
-    /// from the outermost.
+    /// Returns true if an attribute is valid; the message that contains the node is at `depth`.
     #[inline]
     fn take(&mut self, bytes: &[u8], depth: usize) -> bool {
         if bytes.len() > KEPT || depth != self.depth {
@@ -227,11 +223,11 @@ impl Attributes {
     #[cold]
     fn check(&mut self, bytes: &[u8], depth: usize) -> bool {
         if depth != self.depth {
-            // What is right may nest too deep elsewhere.
+            // An attribute that is valid here may nest too deep elsewhere.
             let (last, identity) = (self.last, self.identity);
             *self = Self { depth, last, identity, ..Self::new() };
         }
-        // The node is one message below the one that has it, and the attribute another.
+        // The node is one message deeper than its container, and the attribute another.
         self.scanner.restart(NODE_DEF_ATTR_ENTRY, bytes.len() as u64, depth + 1);
         let mut seen = Unlike::default();
         let right = matches!(self.scanner.run(bytes, 0, &mut seen), Ok(Progress::Done))
@@ -250,8 +246,8 @@ impl Attributes {
         right
     }
 
-    /// Returns a number for an attribute that is new: of its own, or that of all tensors of its
-    /// key. 0 for one that is not kept.
+    /// Returns a number for a new attribute: its own, or that of all tensors with its key. 0 for
+    /// one that is not remembered.
     fn number(&mut self, bytes: &[u8], seen: &Unlike) -> u32 {
         let tensor = tensor_key(bytes);
         if tensor.is_some() && (seen.may_have_no_shape() || seen.may_be_malformed()) {
@@ -262,7 +258,7 @@ impl Attributes {
             return *number;
         }
         let is_kept = bytes.len() <= KEPT || tensor.is_some();
-        // Where numbers are used up, what is new has none.
+        // When the numbers are used up, new attributes get none.
         let Some(next) = self.last.checked_add(1).filter(|_| is_kept) else { return 0 };
         if let Some(key) = tensor {
             if self.tensors.len() == TENSOR_KEYS {
@@ -275,7 +271,7 @@ impl Attributes {
     }
 }
 
-/// Returns the key of an attribute that is a tensor and nothing else.
+/// Returns the key of an attribute that is only a tensor.
 fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
     let (0x0a, key, rest) = short_field(attribute)? else { return None };
     let (0x12, value, []) = short_field(rest)? else { return None };
@@ -283,8 +279,8 @@ fn tensor_key(attribute: &[u8]) -> Option<&[u8]> {
     Some(key)
 }
 
-/// Returns the first and the last bytes, up to eight of each: with the length, they tell up to 16
-/// bytes apart.
+/// Returns the first and the last bytes, up to eight of each: with the length, they distinguish up
+/// to 16 bytes.
 #[inline]
 pub(super) fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -304,20 +300,19 @@ fn slot((first, last): (u64, u64)) -> usize {
 
 const _: () = assert!(SLOTS == 1 << (64 - 57));
 
-/// Checks everything, and finds what keeps an attribute from being like others: one that begins
-/// otherwise and says all the same which nodes a node has to be beside, or a tensor whose shape may
-/// be none, or whose bytes may be too few or too many.
+/// Checks everything, and finds attributes that cannot share a number: a colocation constraint in
+/// another form, or a tensor whose shape may be invalid or whose number of bytes may be wrong.
 #[derive(Default)]
 struct Unlike {
     is_colocation: bool,
     has_bad_size: bool,
     dimensions: u64,
-    /// The bits of all sizes together.
+    /// The bitwise or of all sizes.
     bits: u64,
     data_type: i32,
-    /// The product of the sizes; meaningless if it exceeds what can be counted.
+    /// The product of the sizes; meaningless on overflow.
     elements: Elements,
-    /// Bytes of its content.
+    /// Number of bytes of its content.
     content: u64,
 }
 
@@ -330,18 +325,17 @@ impl Default for Elements {
     }
 }
 
-/// Dimensions of a tensor that anybody uses; fewer than a shape can have.
+/// Limit on the dimensions of real tensors; fewer than a shape can have.
 const DIMENSIONS: u64 = 32;
 
 impl Unlike {
-    /// Returns true if dimensions are negative, or too many, or may have more elements than can be
-    /// counted.
+    /// Returns true if dimensions are negative, or too many, or their product may overflow.
     fn may_have_no_shape(&self) -> bool {
         self.has_bad_size || self.dimensions > DIMENSIONS || self.bits >= 63
     }
 
-    /// Returns true if a type is unusual, or the content has another number of bytes than the
-    /// elements take.
+    /// Returns true if a type is unusual, or the number of content bytes does not match the
+    /// elements.
     fn may_be_malformed(&self) -> bool {
         let Some(data_type) = DataType::from_number(self.data_type) else { return true };
         let is_other = |size: u64| self.content != self.elements.0.wrapping_mul(size);
@@ -350,7 +344,7 @@ impl Unlike {
     }
 }
 
-/// Numbers of types above this one are those of few.
+/// Type numbers above this one are unusual.
 const LAST_USUAL_TYPE: i32 = 23;
 
 impl Visitor for Unlike {

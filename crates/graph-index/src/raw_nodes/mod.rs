@@ -1,12 +1,12 @@
-//! Nodes by their bytes: which node is like an earlier one, without a look at what its bytes mean.
+//! Nodes by their bytes: finds nodes that are like an earlier one without decoding them.
 //!
-//! A graph of a million nodes has a few hundred node signatures. `canonical` reads the nodes that
-//! are written as TensorFlow writes them and gives each of their attributes a number, equal bytes
-//! the same; [`SignatureCache`] finds by the operation and these numbers what was learned of the
-//! first node with its signature. Every walk that asks what nodes are goes through here, so that
-//! the attributes of a node signature are read once.
+//! A graph of a million nodes has a few hundred node signatures. `canonical` reads nodes in
+//! TensorFlow's own encoding and numbers their attributes, with equal numbers for equal bytes;
+//! [`SignatureCache`] looks up, by the operation and these numbers, the facts about the first node
+//! with the same signature. Every walk that needs facts about nodes uses it, so that the attributes
+//! of a node signature are read once.
 //!
-//! Knows bytes. It must never know what operations and attributes mean.
+//! Depends on bytes only, not on the meaning of operations and attributes.
 
 mod canonical;
 mod signature_cache;

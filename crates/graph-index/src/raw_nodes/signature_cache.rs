@@ -2,17 +2,17 @@
 
 use super::canonical::{self, Attributes, CanonicalNode, IDENTIFIED, Reference};
 
-/// Nodes that are remembered. Where there are more of them, earlier ones are forgotten.
+/// Limit on the nodes that are remembered. Beyond it, earlier ones are forgotten.
 const SLOTS: usize = 512;
 const SLOT_BITS: u32 = SLOTS.trailing_zeros();
 
-/// Longer names of operations are not remembered.
+/// Limit on the length of operation names that are remembered.
 const LONGEST_OPERATION: usize = 48;
 
 /// The key of a node: its operation and the numbers of its attributes.
 #[derive(Clone, Copy, Debug)]
 struct Key {
-    /// The first and the last bytes of the operation, which stand for all of up to 16.
+    /// The first and the last bytes of the operation, which represent all of up to 16.
     ends: (u64, u64),
     attributes: [u32; IDENTIFIED],
     length: u8,
@@ -52,16 +52,16 @@ fn place((first, last): (u64, u64), attributes: &[u32; IDENTIFIED]) -> usize {
     (sum.wrapping_mul(FACTOR) >> (64 - SLOT_BITS)) as usize
 }
 
-/// Cached facts about the nodes of one signature, whose bytes equal those of a first one but for
-/// names, inputs, devices and the contents of tensors.
+/// Cached facts about the nodes of one signature, whose bytes differ only in names, inputs, devices
+/// and the contents of tensors.
 ///
-/// A walk [`read`](Self::read)s each node and asks for what is known of it
-/// ([`find`](Self::find)). Where nothing is, the walk looks at the node as it would without this,
-/// and [`learn`](Self::learn)s what came out.
+/// A walk [`read`](Self::read)s each node and looks up its facts ([`find`](Self::find)). If there
+/// are none, the walk reads the node as it would without the cache, and [`learn`](Self::learn)s the
+/// result.
 #[derive(Debug)]
 pub struct SignatureCache<T> {
     attributes: Attributes,
-    /// None until something was learned.
+    /// `None` until facts were learned.
     slots: Box<[Option<(Key, T)>]>,
     /// The key of the last node that was looked up, if it was not found.
     unknown: Option<Key>,
@@ -75,8 +75,7 @@ impl<T> Default for SignatureCache<T> {
 }
 
 impl<T: Copy> SignatureCache<T> {
-    /// Reads a node in the canonical encoding, which `depth` messages are around; see
-    /// [`canonical::read`].
+    /// Reads a node in the canonical encoding, at nesting depth `depth`; see [`canonical::read`].
     #[inline]
     pub fn read<'b>(
         &mut self,
@@ -88,13 +87,13 @@ impl<T: Copy> SignatureCache<T> {
         canonical::read(bytes, depth, &mut self.attributes, reference)
     }
 
-    /// Returns the facts of a node like the one that was read last, with this operation.
+    /// Returns the facts about a node like the last one read, with this operation.
     #[inline]
     pub fn find(&mut self, operation: &[u8]) -> Option<T> {
         let attributes = self.attributes.identity.attributes()?;
         let ends = canonical::ends(operation);
         let place = place(ends, &attributes);
-        // Two places for each, so that two common node signatures do not drive each other out.
+        // Two slots for each key, so that two common node signatures do not evict each other.
         for place in [place, place ^ 1] {
             if let Some(Some((key, known))) = self.slots.get(place)
                 && key.is_of(ends, operation, &attributes)
@@ -106,12 +105,12 @@ impl<T: Copy> SignatureCache<T> {
         None
     }
 
-    /// Forgets which node was asked for: the next one is another.
+    /// Forgets the last look-up: the next node is another one.
     pub fn forget(&mut self) {
         self.unknown = None;
     }
 
-    /// Remembers what nodes are that are like the one that was not known.
+    /// Stores the facts about nodes like the one that was not found.
     pub fn learn(&mut self, value: T) {
         let Some(key) = self.unknown.take() else { return };
         if self.slots.is_empty() {
@@ -181,7 +180,7 @@ mod tests {
         for (number, bytes) in nodes.iter().enumerate() {
             assert_eq!(found(&mut known, bytes), Some(number));
         }
-        // What was known is not learned again.
+        // Known facts are not learned again.
         known.learn(77);
         assert_eq!(found(&mut known, &nodes[7]), Some(7));
     }
