@@ -12,7 +12,7 @@ pub enum GradientName {
     /// It can be read, or is absent.
     #[default]
     Read,
-    /// It has a value that cannot be a key of a Python dictionary.
+    /// It has a value by which Python cannot look up a gradient.
     Unreadable,
     /// It is this type, which the release must know.
     OfType(i32),

@@ -1,6 +1,6 @@
 //! Finds the nodes that hold a module of XLA's: `XlaCallModule`, which jax2tf writes.
 //!
-//! Knows where they stand. It must never know which release runs them.
+//! Does not depend on the releases that run the modules.
 
 use std::io;
 
@@ -28,9 +28,9 @@ use crate::{
 
 /// The operation.
 const OPERATION: &[u8] = b"XlaCallModule";
-/// Bytes that are searched for it at a time.
+/// Number of bytes that are searched at a time.
 const WINDOW: usize = 64 << 10;
-/// Nodes that are kept; models have one for each function of jax.
+/// Limit on the nodes that are kept; models have one for each JAX function.
 const MOST_NODES: usize = 1 << 10;
 
 /// A node with a module.
@@ -38,7 +38,7 @@ const MOST_NODES: usize = 1 << 10;
 pub struct CallModule {
     /// The name of the node, for messages.
     pub node: String,
-    /// The function that it is in.
+    /// The function that contains the node.
     pub function: Option<String>,
     /// Its attribute `version`.
     pub version: u64,
@@ -53,8 +53,8 @@ struct Value {
     bytes: Bytes,
 }
 
-/// Returns the nodes of a file, in its order; an earlier walk found the file whole. Most files have
-/// none, which is told without another walk.
+/// Returns the nodes of a file, in its order; an earlier walk found the file well-formed. Most
+/// files have none, which is found without another walk.
 pub fn call_modules(
     bytes: &dyn ReadAt,
     message: Message,
@@ -69,7 +69,7 @@ pub fn call_modules(
 }
 
 impl CallModule {
-    /// Returns the module, of a file in the binary form.
+    /// Returns the module, from a file in the binary form.
     pub fn module(&self, bytes: &dyn ReadAt) -> io::Result<Option<Bytes>> {
         let Some(Extent { start, end }) = self.module else { return Ok(None) };
         let length = usize::try_from(end.saturating_sub(start)).unwrap_or_default();
@@ -105,7 +105,7 @@ struct Finder {
     name: Vec<u8>,
     operation: Vec<u8>,
     node: CallModule,
-    /// The attribute that is walked over: its key, its number, and where its value is.
+    /// The current attribute: its key, its number, and the place of its value.
     key: Vec<u8>,
     integer: Option<u64>,
     value: Extent,

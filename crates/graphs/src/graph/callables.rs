@@ -1,6 +1,6 @@
-//! The functions that a model in the TF2 format offers by name, with the arguments that each takes.
+//! The functions that a model in the TF2 format offers by name, with the arguments of each.
 //!
-//! Knows what the object graph says of them. It must never know what they compute.
+//! Depends on the object graph only, not on the bodies of functions.
 
 use std::{
     collections::HashMap,
@@ -23,19 +23,19 @@ use crate::{
     },
 };
 
-/// The longest object graph that is read, in bytes.
+/// Limit on the length of an object graph that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
-/// Functions of a meta graph, and bytes of an argument, that are kept.
+/// Limit on the functions of a meta graph, and on the bytes of an argument, that are kept.
 const MOST_FUNCTIONS: usize = 1 << 10;
 const MOST_TEXT: usize = 4 << 10;
 
-/// A function that the outermost object of a model has.
+/// A function of the root object of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Callable {
     /// Its name.
     pub name: String,
-    /// The ways in which it was traced: each takes other arguments.
+    /// The signatures for which it was traced, each with its own arguments.
     pub options: Vec<CallableOption>,
 }
 
@@ -43,18 +43,18 @@ pub struct Callable {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallableOption {
-    /// Its arguments by position, as Python writes them.
+    /// Its positional arguments, in Python notation.
     pub arguments: Vec<String>,
-    /// Its arguments by name, as Python writes them.
+    /// Its keyword arguments, in Python notation.
     pub named_arguments: Vec<(String, String)>,
 }
 
 /// Reads the functions of every meta graph of a SavedModel in the binary form, in the order of the
-/// file. Of an object graph over 16 MiB, one that cannot be decoded, and of the text form, there
-/// are none.
+/// file. The result is empty for an object graph over 16 MiB or one that cannot be decoded, and for
+/// the text form.
 ///
 /// # Errors
-/// [`GraphError`], if no parser would take the file or the system cannot read it.
+/// [`GraphError`], if no parser accepts the file or the system cannot read it.
 pub fn callables(
     source: &(impl ReadAt + ?Sized),
     form: Form,
@@ -112,7 +112,7 @@ impl Visitor for Finder {
     }
 }
 
-/// The parts of `tensorflow.SavedObjectGraph` and of what is in it that describe functions.
+/// The parts of `tensorflow.SavedObjectGraph` and its messages that describe functions.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ObjectGraph {
     #[prost(message, repeated, tag = "1")]
@@ -260,7 +260,7 @@ struct TypeSpec {
 }
 
 impl ObjectGraph {
-    /// Returns the functions among the children of the outermost object, by name.
+    /// Returns the functions among the children of the root object, by name.
     fn callables(&self) -> Vec<Callable> {
         let mut found = Vec::new();
         let children = self.nodes.first().map(|root| &root.children[..]).unwrap_or_default();
@@ -310,7 +310,7 @@ impl ObjectGraph {
 }
 
 impl Value {
-    /// Returns the value as Python writes it, cut off where it is very long.
+    /// Returns the value in Python notation, truncated if it is very long.
     fn shown(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);

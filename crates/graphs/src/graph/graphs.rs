@@ -1,6 +1,6 @@
 //! The results of reading the graphs of a file.
 //!
-//! Knows the results. It must never know how they were found.
+//! Does not depend on the walks that find the results.
 
 use std::collections::BTreeMap;
 
@@ -25,28 +25,28 @@ pub struct Graphs {
     pub overflow: bool,
 }
 
-/// A graph with what is written around it. For a bare GraphDef everything but the graph is empty.
+/// A graph with its surrounding message. For a bare GraphDef everything but the graph is empty.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MetaGraph {
-    /// Its purposes: `serve`, `train`, `gpu`.
+    /// Its tags: `serve`, `train`, `gpu`.
     pub tags: Vec<String>,
-    /// The release that wrote it, as it calls itself.
+    /// The release that wrote it, as recorded.
     pub tensorflow_version: String,
-    /// True if the writer omitted attributes with default values, so that a consumer which does not
-    /// know them yet can still read it.
+    /// True if the writer omitted attributes with default values, so that consumers that do not
+    /// know them can still read it.
     pub stripped_default_attrs: bool,
     /// The number of operations that the writer lists as used (`stripped_op_list`); 0 unless the
     /// whole graph is [read](super::read()).
     pub listed_operations: u64,
-    /// True if it has a saver, so that variables belong to it.
+    /// True if it has a saver, and therefore variables.
     pub has_saver: bool,
     /// True if it has the object graph of the TF2 format.
     pub has_object_graph: bool,
     /// The graph itself.
     pub graph: Graph,
     pub(super) saver: SaverNames,
-    /// The parts of it that name nodes of the graph.
+    /// The parts of the meta graph that name nodes of the graph.
     pub(super) references: References,
     /// The extents of its object graph.
     pub(super) objects: ObjectGraph,
@@ -81,25 +81,24 @@ pub struct Graph {
     pub versions: VersionDef,
     /// True if the graph has versions at all.
     pub has_versions: bool,
-    /// Nodes outside of functions.
+    /// Number of nodes outside functions.
     pub nodes: u64,
-    /// Functions of the library.
+    /// Number of functions of the library.
     pub functions: u64,
-    /// Nodes inside of functions.
+    /// Number of nodes inside functions.
     pub function_nodes: u64,
     /// The number of nodes of each operation type, inside and outside of functions; empty unless
     /// counting was requested.
     pub operations: BTreeMap<String, u64>,
-    /// Operations on the list of deprecated ones, each with its first node, in the order in which
-    /// the importer visits them.
+    /// Deprecated operations, each with its first node, in the order in which the importer visits
+    /// them.
     pub deprecated_nodes: Vec<DeprecatedUse>,
-    /// Deprecated operations inside of functions, once a function, in the order of the file.
+    /// Deprecated operations inside functions, once per function, in the order of the file.
     pub deprecated_in_functions: Vec<DeprecatedUse>,
-    /// Why the nodes or functions do not fit together, if they do not.
+    /// The reason why the nodes or functions do not fit together, if they do not.
     pub structure: Option<StructureDiagnostic>,
-    /// The judgement of each registry that was given
-    /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order;
-    /// empty without any.
+    /// The judgement for each given registry
+    /// ([`ReadOptions::with_registries`](super::ReadOptions::with_registries)), in their order.
     pub judgements: Vec<Judgement>,
     /// The number of `deprecated_nodes` that the importer visits before the first diagnostic that
     /// it finds while visiting.
@@ -107,9 +106,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Returns the operations on the list that the importer comes to before it comes to
-    /// [`structure`](Self::structure): none where the diagnostic is one that it looks for before it
-    /// visits nodes, all where there is no diagnostic.
+    /// Returns the deprecated operations that the importer reaches before
+    /// [`structure`](Self::structure): none if that diagnostic is found before nodes are visited,
+    /// all if there is no diagnostic.
     #[must_use]
     pub fn deprecated_before_diagnostic(&self) -> &[DeprecatedUse] {
         let count = match self.structure.as_ref().map(|diagnostic| diagnostic.kind) {

@@ -1,7 +1,7 @@
 //! Detects nodes of functions with attributes that a release ignores, during the fast walk.
 //!
-//! Mostly there are none, and the functions need no second walk for that. Which attributes they
-//! are, and how many nodes have them, is found by the second step.
+//! Usually there are none, and the functions need no second walk. The second walk finds the
+//! attributes and the number of nodes that have them.
 
 use super::node_signatures::NodeBytes;
 use crate::{
@@ -15,8 +15,7 @@ use crate::{
     schema::{NODE_DEF, TENSORFLOW},
 };
 
-/// The node signatures in the functions of one graph, as long as no release ignores an
-/// attribute of one.
+/// The node signatures in the functions of one graph, until a release ignores an attribute of one.
 #[derive(Debug)]
 pub(super) struct FastBodies<'a> {
     node_signatures: NodeSignatures<'a>,
@@ -48,7 +47,7 @@ impl<'a> FastBodies<'a> {
         self.known.find(operation).is_some() || self.judge(operation, node)
     }
 
-    /// Reads the attributes of a node, and asks the registries.
+    /// Reads the attributes of a node, and looks them up in the registries.
     #[cold]
     fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> bool {
         self.reader.clear();

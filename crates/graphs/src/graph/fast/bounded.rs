@@ -1,9 +1,9 @@
-//! Lists and texts of hostile files, kept within bounds.
+//! Lists and strings of hostile files, kept within bounds.
 
 use crate::scan::Piece;
 
-/// Versions that are listed before repetitions are dropped, so that a hostile list stays below the
-/// size of its bytes.
+/// Number of versions in a list before repetitions are dropped, so that a hostile list needs less
+/// memory than its bytes.
 const LISTED: usize = 1 << 16;
 
 /// Adds a version to a list of which only the set of its versions counts.

@@ -1,18 +1,18 @@
 //! Collects the kinds of edges: which node signature consumes which output of which other one.
 //!
-//! A graph of a million edges has a few hundred kinds of them. They are collected while the nodes
-//! pass by, and looked at once.
+//! A graph of a million edges has a few hundred kinds of them. They are collected during the walk,
+//! and checked once.
 
 use std::collections::HashSet;
 
-/// Bits of the number of a node signature, and of the position of an input or output.
+/// Number of bits for a node signature, and for the position of an input or output.
 pub(super) const SIGNATURE_BITS: u32 = 10;
 const POSITION_BITS: u32 = 16;
 
-/// Kinds of edges that are kept; more are not looked at here.
+/// Limit on the kinds of edges that are kept; a graph with more takes the slow path.
 const MAXIMUM_KINDS: usize = 1 << 16;
 
-/// Kinds of edges that are at hand: 8 KiB.
+/// Number of kinds of edges in the cache: 8 KiB.
 const RECENT: usize = 1024;
 
 /// The number of a node signature among those of this walk, stored with the name of the node.
@@ -26,11 +26,11 @@ pub(super) struct EdgeKind(u64);
 const DATA: u64 = 1 << 63;
 
 impl EdgeKind {
-    /// An edge that carries nothing.
+    /// An edge without data.
     pub(super) const CONTROL: Self = Self(0);
 
-    /// Makes an edge into a node of this signature from one of unknown signature; `None` if a
-    /// number does not fit, which almost no graph has.
+    /// Creates an edge into a node of this signature from one of unknown signature; `None` if a
+    /// number does not fit, which is very rare.
     #[inline]
     pub(super) fn into_node(to: FastSignature, input: u64, output: u32) -> Option<Self> {
         let is_small = input < 1 << POSITION_BITS && output < 1 << POSITION_BITS;
@@ -40,7 +40,7 @@ impl EdgeKind {
         is_small.then_some(Self(DATA | parts))
     }
 
-    /// Sets the node signature of the node that the edge comes from.
+    /// Sets the node signature of the source node.
     #[inline]
     pub(super) fn out_of(self, from: FastSignature) -> Self {
         if self.0 == 0 { self } else { Self(self.0 | u64::from(from) << FROM) }
@@ -50,7 +50,7 @@ impl EdgeKind {
         self.0 >> from & ((1 << bits) - 1)
     }
 
-    /// Returns the node signature of the node that gives the output.
+    /// Returns the node signature of the source node.
     pub(super) fn from(self) -> FastSignature {
         self.part(FROM, SIGNATURE_BITS) as FastSignature
     }
@@ -60,7 +60,7 @@ impl EdgeKind {
         self.part(SIGNATURE_BITS + POSITION_BITS, POSITION_BITS)
     }
 
-    /// Returns the node signature of the node that takes it.
+    /// Returns the node signature of the target node.
     pub(super) fn to(self) -> FastSignature {
         self.part(0, SIGNATURE_BITS) as FastSignature
     }
@@ -109,7 +109,7 @@ impl EdgeKinds {
         }
     }
 
-    /// Returns every kind of edge; `None` if there were more than are kept.
+    /// Returns every kind of edge; `None` if there were more than the limit.
     pub(super) fn all(&self) -> Option<impl Iterator<Item = EdgeKind> + '_> {
         let data = self.all.iter().copied().filter(|edge| *edge != EdgeKind::CONTROL);
         (!self.is_full).then_some(data)

@@ -1,16 +1,15 @@
 //! The fast walk over a graph: it accepts most graphs after one walk.
 //!
-//! While the bytes pass by, every nested message is checked as a real parser does, and a hash of
-//! every name is kept. Where every input is the name of an earlier node, there is no cycle, and
-//! TensorFlow visits the nodes in the order in which they are written. Anything else (a node that
-//! is used before it is written, two names with one hash, a function that may be there twice)
-//! requires the slow path.
+//! During the walk every nested message is checked as a real parser does, and a hash of every name
+//! is kept. If every input is the name of an earlier node, there is no cycle, and TensorFlow visits
+//! the nodes in the order of the file. Anything else (a node that is used before its definition,
+//! two names with one hash, a function that may be repeated) requires the slow path.
 //!
-//! With registries it also knows the node signatures and the kinds of the edges between them, as
-//! long as each registry takes all of them.
+//! With registries it also collects the node signatures and the kinds of edges between them, as
+//! long as each registry accepts all of them.
 //!
-//! Speed decides here: batches of look-ups, another thread for large graphs, attributes that were
-//! checked once. It must never know what the importer says of a graph that it does not accept.
+//! Written for speed: batches of look-ups, another thread for large graphs, attributes that are
+//! checked once. Does not depend on the importer's diagnostics for a graph that it does not accept.
 
 mod bodies;
 mod bounded;

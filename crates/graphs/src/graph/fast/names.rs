@@ -1,9 +1,9 @@
-//! The names of a graph's nodes, as hashes: which were there before.
+//! The names of a graph's nodes, as hashes, to detect repeated and undefined names.
 //!
-//! A table of a million names is larger than the caches, so that a look-up is a wait for memory. No
-//! answer is needed at once: look-ups are queued, and a batch first touches all its buckets, which
-//! the processor does side by side, and then works. In a large graph another thread does that while
-//! the bytes are read on.
+//! A table of a million names is larger than the caches, so a look-up waits for memory. No result
+//! is needed immediately: look-ups are queued, and a batch first touches all its buckets, which the
+//! processor loads in parallel, and is then processed. In a large graph another thread does this
+//! while reading continues.
 
 use std::{
     sync::mpsc::{Receiver, SyncSender, channel, sync_channel},
@@ -12,11 +12,11 @@ use std::{
 
 use super::edges::{EdgeKind, EdgeKinds, FastSignature, SIGNATURE_BITS};
 
-/// Hashes that lie in one line of the processor's cache, those in use first; a low half of zero
-/// marks a free place.
+/// Hashes in one line of the processor's cache, used slots first; a low half of zero marks a free
+/// slot.
 ///
-/// In halves, because every processor compares four of 32 bits at once: comparing one whole hash
-/// after the other costs more for mispredicted branches than for the comparisons.
+/// Stored in halves, because every processor compares four 32-bit numbers at once: comparing whole
+/// hashes one after another spends more time on mispredicted branches than on the comparisons.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Bucket {
@@ -24,7 +24,7 @@ struct Bucket {
     high: [u32; PLACES],
 }
 
-/// Hashes in a bucket.
+/// Number of hashes in a bucket.
 const PLACES: usize = 8;
 
 impl Bucket {
@@ -34,7 +34,7 @@ impl Bucket {
         (hash as u32, (hash >> 32) as u32)
     }
 
-    /// Returns the place of a hash that agrees in the bits of `mask`, and the first free place if
+    /// Returns the slot of a hash that agrees in the bits of `mask`, and the first free slot if
     /// there is one.
     #[inline]
     #[expect(
@@ -45,8 +45,7 @@ impl Bucket {
         let (low, high) = Self::halves(hash);
         let (low_mask, high_mask) = Self::halves(mask);
         let (mut same, mut free) = (0_u32, 0_u32);
-        // A bit for each place: no branches, and over a fixed number of places, so that no loop is
-        // left of it.
+        // One bit per slot: no branches, and a fixed number of slots, so that the loop is unrolled.
         for place in 0..PLACES {
             let differs =
                 (self.low[place] ^ low) & low_mask | (self.high[place] ^ high) & high_mask;
@@ -57,14 +56,14 @@ impl Bucket {
         (first(same), first(free))
     }
 
-    /// Returns the hash at a place.
+    /// Returns the hash in a slot.
     #[inline]
     fn at(&self, place: usize) -> u64 {
         let half = |halves: &[u32; PLACES]| u64::from(halves.get(place).copied().unwrap_or(0));
         half(&self.high) << 32 | half(&self.low)
     }
 
-    /// Puts a hash into a free place.
+    /// Stores a hash in a free slot.
     #[inline]
     fn put(&mut self, hash: u64, place: usize) {
         if let (Some(low), Some(high)) = (self.low.get_mut(place), self.high.get_mut(place)) {
@@ -104,33 +103,34 @@ pub(super) fn is_same_name(hash: u64, other: u64) -> bool {
 
 const SMALLEST_TABLE: usize = 1024;
 
-/// Hashes that are worked off together.
+/// Number of hashes that are processed together.
 const BATCH: usize = 128;
 
-/// Hashes that are handed to another thread together.
+/// Number of hashes that are passed to another thread together.
 const HANDED: usize = 16384;
 
-/// Number of names from which on another thread pays, and number of names that must have come
-/// before the total is estimated.
+/// Number of names from which another thread pays off, and number of names required for an estimate
+/// of the total.
 const LARGE: u128 = 1 << 16;
 const SAMPLE: usize = 1 << 12;
 
 /// The result of the name table: duplicate names, and uses before definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameFlags {
-    /// An input names no earlier node: there may be a cycle, or no such node at all.
+    /// An input does not name an earlier node: there may be a cycle, or the node may not exist.
     pub(super) forward_references: bool,
-    /// Two names have one hash, so that they may be the same name.
+    /// Two names have one hash, so they may be equal.
     pub(super) suspected_duplicates: bool,
 }
 
-/// Hashes of names: a hash is in the bucket where it belongs, or where that is full, in the next.
+/// A table of hashes of names: a hash is in the bucket that it selects, or, if that is full, in the
+/// next.
 #[derive(Debug)]
 struct Table {
     buckets: Vec<Bucket>,
     used: usize,
-    /// Length of the file in bytes, and how many were passed, to guess how many names are still to
-    /// come.
+    /// Length of the file in bytes, and the number of bytes read, for estimating the number of
+    /// names still to come.
     size: u64,
     passed: u64,
     flags: NameFlags,
@@ -142,7 +142,7 @@ struct Table {
 /// A batch of work for the other thread.
 #[derive(Debug, Default)]
 struct Work {
-    /// Hashes to put in (lowest bit set) or to look up (not set), in order.
+    /// Hashes to insert (lowest bit set) or to look up (lowest bit clear), in order.
     queue: Vec<u64>,
     /// For each look-up, the edge that it resolves; empty unless node signatures are kept.
     edges: Vec<EdgeKind>,
@@ -150,7 +150,7 @@ struct Work {
     passed: u64,
 }
 
-/// Another thread that has the table.
+/// Another thread that owns the table.
 #[derive(Debug)]
 struct Worker {
     full: SyncSender<Work>,
@@ -162,7 +162,7 @@ struct Worker {
 enum Holder {
     Here(Table),
     Elsewhere(Worker),
-    /// The other thread is gone: nothing is known.
+    /// The other thread has ended: nothing is known.
     Gone,
 }
 
@@ -177,7 +177,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Makes a table for a graph in a file of `size` bytes; `keeps_signatures` if nodes have node
+    /// Creates a table for a graph in a file of `size` bytes; `keeps_signatures` if nodes have node
     /// signatures.
     pub(super) fn new(size: u64, keeps_signatures: bool) -> Self {
         let flags = NameFlags { forward_references: false, suspected_duplicates: false };
@@ -187,19 +187,19 @@ impl Names {
         Self { table: Holder::Here(table), work, keeps_signatures, alone: false }
     }
 
-    /// Says where in the file the names come from.
+    /// Sets the position in the file up to which names were read.
     #[inline]
     pub(super) fn pass(&mut self, at: u64) {
         self.work.passed = at;
     }
 
-    /// Puts a hash in, whose lowest bit must be set.
+    /// Inserts a hash, whose lowest bit must be set.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64) {
         self.enqueue(hash);
     }
 
-    /// Asks whether a hash is there by now, for an edge from the node of that name.
+    /// Looks up a hash, for an edge from the node of that name.
     #[inline]
     pub(super) fn look_up(&mut self, hash: u64, edge: EdgeKind) {
         if self.keeps_signatures {
@@ -216,7 +216,7 @@ impl Names {
         }
     }
 
-    /// Works off what is queued, or hands it over.
+    /// Processes the queue, or passes it to the other thread.
     #[inline(never)]
     fn work_off(&mut self) {
         match &mut self.table {
@@ -239,7 +239,7 @@ impl Names {
         }
     }
 
-    /// Gives the table to another thread, if there is a processor for it.
+    /// Moves the table to another thread, if a processor is available.
     fn hand_over(&mut self) {
         self.alone = true;
         if thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -296,7 +296,7 @@ impl Work {
 }
 
 impl Table {
-    /// Makes a result that sends the graph to the slow path.
+    /// Creates a result that sends the graph to the slow path.
     fn unknown() -> Self {
         let flags = NameFlags { forward_references: true, suspected_duplicates: true };
         Self { flags, ..Self::empty() }
@@ -314,18 +314,18 @@ impl Table {
         }
     }
 
-    /// Returns the bucket where a hash belongs.
+    /// Returns the bucket that a hash selects.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         // The high half of the product spreads the hashes evenly over any number of buckets.
         ((u128::from(hash & self.mask) * self.buckets.len() as u128) >> 64) as usize
     }
 
-    /// Returns the hash that is there for a name; put in if there is none and `put` says so.
+    /// Returns the stored hash of a name; inserts it if it is missing and `put` is true.
     #[inline]
     fn find(&mut self, hash: u64, put: bool) -> Option<u64> {
         let mut position = self.home(hash);
-        // Never are all buckets full; the bound is for the reader.
+        // Some buckets always have room; the bound only makes the termination obvious.
         for _ in 0..self.buckets.len() {
             let bucket = self.buckets.get_mut(position)?;
             let (found, free) = bucket.look(hash, self.mask);
@@ -348,7 +348,7 @@ impl Table {
         self.passed = work.passed;
         let mut edges = work.edges.iter();
         for batch in work.queue.chunks(BATCH) {
-            // At seven eighths, hardly a hash is further away than in the next bucket.
+            // At seven eighths, almost every hash is at most one bucket away.
             while self.used + batch.len() > self.buckets.len() * 7 {
                 self.grow();
             }
@@ -370,13 +370,12 @@ impl Table {
         }
     }
 
-    /// Estimates the number of names of the whole graph from the part that was read.
+    /// Estimates the number of names of the whole graph from the part read so far.
     fn expected(&self) -> u128 {
         u128::from(self.size) * self.used as u128 / u128::from(self.passed.max(1))
     }
 
-    /// Makes room: as much as the whole graph needs if it goes on like this, but at most 16 times
-    /// what there was.
+    /// Enlarges the table for the estimated number of names, but at most 16 times.
     fn grow(&mut self) {
         let expected = self.expected();
         let expected = usize::try_from((expected + expected / 3) / 8).unwrap_or(usize::MAX);

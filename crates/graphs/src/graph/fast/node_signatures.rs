@@ -1,9 +1,9 @@
 //! Finds the node signatures of canonically encoded nodes for the given registries, during the fast
 //! walk.
 //!
-//! A node that has the operation and the attributes of an earlier one, byte for byte, has its
+//! A node that has the operation and the attributes of an earlier one, byte for byte, has the same
 //! signature. If all node signatures and all kinds of edges are valid in every registry, each
-//! of them accepts the graph without the slow path. Anything else ends the fast walk.
+//! registry accepts the graph without the slow path. Anything else ends the fast walk.
 
 use super::edges::{EdgeKind, EdgeKinds, FastSignature, SIGNATURE_BITS};
 use crate::{
@@ -33,12 +33,12 @@ pub(super) struct NodeBytes<'b> {
 #[derive(Debug)]
 pub(super) struct FastSignatures<'a> {
     node_signatures: NodeSignatures<'a>,
-    /// By the number that a node signature has here, its types.
+    /// The types of each node signature, by its number here.
     types: Vec<NodeType>,
     reader: AttributeReader,
     scanner: Scanner,
     edges: EdgeKinds,
-    /// The node facts that loaders check besides.
+    /// The node facts that loaders check.
     top_level: TopLevelNodes,
     /// True if something was found that needs the slow path.
     has_given_up: bool,
@@ -78,7 +78,7 @@ impl<'a> FastSignatures<'a> {
         self.types.get(usize::from(signature))?.inputs.may_be(inputs).then_some(signature)
     }
 
-    /// Reads the attributes of a node, and asks the registries.
+    /// Reads the attributes of a node, and looks them up in the registries.
     #[cold]
     fn judge(&mut self, operation: &[u8], node: NodeBytes<'_>) -> Option<FastSignature> {
         let NodeBytes { bytes, end, depth } = node;
@@ -119,7 +119,7 @@ impl<'a> FastSignatures<'a> {
         FastSignature::try_from(signature).ok().filter(|signature| *signature < 1 << SIGNATURE_BITS)
     }
 
-    /// There is an edge that is not looked at here; what stands for it.
+    /// Returns the value for an edge that is not checked here.
     #[cold]
     pub(super) fn give_up(&mut self) -> EdgeKind {
         self.has_given_up = true;

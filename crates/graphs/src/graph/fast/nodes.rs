@@ -1,7 +1,7 @@
 //! Checks names and inputs of nodes during the fast walk.
 //!
-//! The [`NodeTable`] keeps a hash of every name. Where an input is not the name of an earlier node,
-//! or two names have one hash, it cannot tell, and says so.
+//! The [`NodeTable`] keeps a hash of every name. If an input is not the name of an earlier node, or
+//! two names have one hash, it reports that the result is unknown.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -33,12 +33,12 @@ pub(super) struct NodeInProgress {
     count: u64,
     /// The output that each of `inputs` names; empty unless node signatures are kept.
     outputs: Vec<Output>,
-    /// The nodes that it may have to be beside.
+    /// The nodes with which it may be colocated.
     colocated: Vec<u64>,
     loop_role: LoopRole,
     control_inputs: bool,
     bad_input_order: bool,
-    /// A name or input that is too long to be looked at whole.
+    /// A name or input that is too long to be checked completely.
     oversized: bool,
 }
 
@@ -54,7 +54,7 @@ impl NodeInProgress {
         *self = Self { name, inputs, outputs, colocated, ..Self::default() };
     }
 
-    /// Makes ready for a node that is read in one go.
+    /// Prepares for a node in the canonical encoding.
     pub(super) fn begin_canonical(&mut self) {
         self.colocated.clear();
         self.inputs.clear();
@@ -88,7 +88,7 @@ pub(super) struct NodeTable {
     names: Names,
     /// True if nodes are added with their node signatures.
     keeps_signatures: bool,
-    /// The last names, each where its hash belongs: most inputs name a node that came shortly
+    /// The last names, each in the slot that its hash selects: most inputs name a node shortly
     /// before.
     recent: Box<[u64]>,
     /// The number of inputs of all nodes.
@@ -99,10 +99,10 @@ pub(super) struct NodeTable {
     unknown: bool,
 }
 
-/// Names that are kept at hand; 16 KiB of hashes, which the innermost cache holds.
+/// Number of names in the cache; 16 KiB of hashes, which fit into the first-level cache.
 const RECENT: usize = 2048;
 
-/// Returns the place of a hash among the recent names.
+/// Returns the slot of a hash among the recent names.
 fn recent(hash: u64) -> usize {
     (hash >> 16) as usize % RECENT
 }
@@ -127,8 +127,8 @@ impl NodeTable {
         self.inputs
     }
 
-    /// Returns true if the nodes need the slow path, because an input names no earlier node or two
-    /// names may be equal, and the kinds of the resolved edges.
+    /// Returns true if the nodes need the slow path, because an input does not name an earlier node
+    /// or two names may be equal, and the kinds of the resolved edges.
     pub(super) fn needs_order(self) -> (bool, EdgeKinds) {
         let (flags, edges) = self.names.finish();
         let NameFlags { forward_references, suspected_duplicates } = flags;
@@ -138,13 +138,13 @@ impl NodeTable {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);
-        // The lowest bit tells what is queued, and as it is set in the table, zero marks a free
-        // slot.
+        // The lowest bit distinguishes queued operations, and as it is set in the table, zero marks
+        // a free slot.
         hasher.finish() | 1
     }
 
-    /// Looks up an input of a node that is read in one go; false if the node needs the slow
-    /// path, which then begins anew.
+    /// Looks up an input of a canonically encoded node; returns false if the node needs the slow
+    /// path, which then starts again.
     #[inline]
     pub(super) fn canonical_input(
         &mut self,
@@ -161,7 +161,7 @@ impl NodeTable {
         node.count += 1;
         let hash = self.hash(name);
         if self.keeps_signatures {
-            // What takes it is known at the end of the node.
+            // The target's signature is known at the end of the node.
             node.inputs.push(hash);
             node.outputs.push(Output::of(input, name));
         } else {
@@ -170,7 +170,7 @@ impl NodeTable {
         true
     }
 
-    /// Takes in a node that was read in one go, whose name is valid.
+    /// Adds a canonically encoded node, whose name is valid.
     #[inline]
     pub(super) fn add_canonical(
         &mut self,
@@ -197,13 +197,13 @@ impl NodeTable {
         self.note_loop(role);
     }
 
-    /// Notes a node that this one has to be beside.
+    /// Records a node with which this one is colocated.
     pub(super) fn colocated(&self, node: &mut NodeInProgress, name: &[u8]) {
         node.colocated.push(self.hash(name));
     }
 
-    /// A Merge waits for nothing that comes back, and then for ever if nothing else comes: that is
-    /// for the second step to see.
+    /// A Merge does not wait for a back edge, and waits forever if it has no other input: the slow
+    /// path checks this.
     #[inline]
     fn note_loop(&mut self, role: LoopRole) {
         match role {
@@ -229,7 +229,7 @@ impl NodeTable {
         }
         node.count += 1;
         let name = input_node(piece);
-        // What counts for the order is the first character alone.
+        // Only the first character decides the order.
         if is_control_input(piece) {
             node.control_inputs = true;
         } else if node.control_inputs {
@@ -238,7 +238,7 @@ impl NodeTable {
         node.inputs.push(self.hash(name));
     }
 
-    /// Takes the node in.
+    /// Adds the node.
     ///
     /// `at` is where its bytes end.
     pub(super) fn add(
@@ -249,8 +249,7 @@ impl NodeTable {
         self.names.pass(at);
         self.inputs += node.count;
         if node.oversized {
-            // Longer than any name that TensorFlow makes; the second step looks at it whole or
-            // gives up.
+            // Longer than any name that TensorFlow makes; the slow path checks it or gives up.
             self.unknown = true;
             return Ok(());
         }
@@ -278,7 +277,7 @@ impl NodeTable {
         }
     }
 
-    /// Looks up the inputs of a node of this signature, and notes the kinds of the edges.
+    /// Looks up the inputs of a node of this signature, and records the kinds of the edges.
     #[inline]
     fn look_up_edges(
         &mut self,

@@ -1,6 +1,6 @@
-//! The record that the fast walk makes of a meta graph.
+//! The result of the fast walk for a meta graph.
 //!
-//! Knows the record. It must never know how it was filled.
+//! Does not depend on the walk itself.
 
 use crate::graph::{
     DeprecatedOperation, MetaGraph, StructureDiagnostic, StructureDiagnosticKind,
@@ -20,7 +20,7 @@ pub(in super::super) struct ScannedGraph {
     pub(in super::super) accepted: Option<TopLevelNodes>,
     /// True if nodes of functions may have attributes that a given registry does not know.
     pub(in super::super) may_ignore_in_functions: bool,
-    /// Functions that say of themselves that they are deprecated.
+    /// Functions that declare themselves deprecated.
     pub(in super::super) deprecated_functions: Vec<DeprecatedOperation>,
     /// The extents of its object graph.
     pub(in super::super) objects: ObjectGraph,
@@ -35,7 +35,7 @@ impl ScannedGraph {
             && !self.needs_order
     }
 
-    /// The diagnostic with which every loader refuses the graph before it visits any node.
+    /// Returns the diagnostic with which every loader refuses the graph before it visits any node.
     pub(in super::super) fn diagnostic_before_visits(&self) -> Option<&StructureDiagnostic> {
         // A node without an operation may call the function without a name.
         let is_call = |diagnostic: &StructureDiagnostic| {

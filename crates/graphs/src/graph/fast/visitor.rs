@@ -1,4 +1,4 @@
-//! Collects, while the bytes of a graph pass by, what decides whether TensorFlow takes it.
+//! Collects, during a walk over a graph, the facts that decide if TensorFlow accepts it.
 //!
 //! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of
 //! its name, and nothing else.
@@ -82,7 +82,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     known: SignatureCache<FastSignature>,
     devices: DeviceReader,
     releases: Releases<'a>,
-    /// True if the nodes outside of functions are judged for releases.
+    /// True if the nodes outside functions are judged for releases.
     judges_nodes: bool,
     /// The node signatures, if releases ask, as long as all are valid.
     node_signatures: Option<FastSignatures<'a>>,
@@ -99,7 +99,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     function_begins: u64,
     /// The position of the current part of a meta graph beside its graph.
     part_begins: u64,
-    /// From which version on the function that is being read calls itself deprecated.
+    /// The version from which the current function declares itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
     /// The pieces of the current string so far.
@@ -138,7 +138,7 @@ impl GraphVisitor<'_> {
         }
     }
 
-    /// Takes a node in the canonical encoding.
+    /// Handles a node in the canonical encoding.
     fn canonical_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         let Self { node, table, known, devices, .. } = self;
         node.begin_canonical();
@@ -171,7 +171,7 @@ impl GraphVisitor<'_> {
         true
     }
 
-    /// Takes a node of a function in the canonical encoding.
+    /// Handles a node of a function in the canonical encoding.
     fn canonical_body_node(&mut self, bytes: &[u8], end: u64, depth: usize) -> bool {
         let canonical = match &mut self.bodies {
             Some(bodies) => bodies.read(bytes, depth),
@@ -206,8 +206,8 @@ impl GraphVisitor<'_> {
         is_fast
     }
 
-    /// Returns the node signature of a node in the canonical encoding, where that is asked for. One
-    /// that is not valid for everybody ends the asking.
+    /// Returns the node signature of a node in the canonical encoding, if requested. A signature
+    /// that is invalid for some registry ends the search.
     #[inline]
     fn signature(
         &mut self,
@@ -240,7 +240,7 @@ impl Visitor for GraphVisitor<'_> {
             (NODE_DEF, _) => whole,
             (GRAPH_DEF, graph_def::NODE) => {
                 if whole == Step::Into {
-                    // Only nodes in the canonical encoding are looked at for registries.
+                    // Only nodes in the canonical encoding are checked for registries.
                     self.node_signatures = None;
                     self.owner = NodeOwner::Graph;
                     self.node.clear();
@@ -329,7 +329,7 @@ impl Visitor for GraphVisitor<'_> {
             }
             return;
         }
-        // An int32 is the low half of its varint.
+        // An int32 uses the low 32 bits of its varint.
         let value = value as u32 as i32;
         if (message, field.number) == (OP_DEPRECATION, op_deprecation::VERSION)
             && self.in_signature
@@ -370,8 +370,8 @@ impl Visitor for GraphVisitor<'_> {
                 _ => {}
             },
             ATTR_VALUE_LIST_VALUE if field.number == attr_value_list_value::S => {
-                // Another attribute's list at worst, or one that does not count: the slow path
-                // decides.
+                // At worst this is another attribute's list, or one that is overridden: the slow
+                // path decides.
                 if let Some(name) = piece.strip_prefix(b"loc:@") {
                     self.table.colocated(&mut self.node, name);
                 }

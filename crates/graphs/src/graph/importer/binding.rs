@@ -1,9 +1,9 @@
 //! Binds the attributes of a call to the attributes of the called function.
 //!
-//! A function may leave types and numbers to its caller: an attribute of a node in it then names
-//! one of the call, as a placeholder.
+//! A function may leave types and numbers to its caller: an attribute of a node in it is then a
+//! placeholder, which names an attribute of the call.
 //!
-//! Knows values, as far as types, numbers and kinds go. It must never know what they are for.
+//! Depends on types, numbers and kinds of values, but not on their use.
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use crate::{
     ops::{AttributeKind, Element, Operation, Registry, Value},
 };
 
-/// A value of an attribute, as far as it decides about types and numbers.
+/// The value of an attribute, as far as it determines types and numbers.
 #[derive(Clone, Debug)]
 pub(super) enum BoundValue {
     Int(i64),
     Type(i32),
     List(BoundList),
-    /// One of another kind.
+    /// A value of another kind.
     Other(Element),
-    /// A placeholder in a graph, outside of functions, where no caller gives it a value.
+    /// A placeholder outside functions, where no caller gives it a value.
     Placeholder,
-    /// None at all, although the attribute is there.
+    /// An attribute without a value.
     Unset,
 }
 
 /// A list as a value.
 #[derive(Clone, Debug)]
 pub(super) struct BoundList {
-    /// The kind of its elements; `None` if it has none, or of more than one kind.
+    /// The kind of its elements; `None` if it is empty or mixed.
     element: Option<Element>,
     is_empty: bool,
     types: TypeList,
@@ -80,17 +80,17 @@ impl BoundValue {
         }
     }
 
-    /// Returns the number that a function takes it for: that of another kind of value is 0.
+    /// Returns the number that a function reads from the value; 0 for another kind of value.
     pub(super) fn number(&self) -> i64 {
         if let Self::Int(number) = self { *number } else { 0 }
     }
 
-    /// Returns the type that a function takes it for.
+    /// Returns the type that a function reads from the value.
     pub(super) fn data_type(&self) -> i32 {
         if let Self::Type(number) = self { *number } else { 0 }
     }
 
-    /// Returns the types that a function takes it for.
+    /// Returns the types that a function reads from the value.
     pub(super) fn types(&self) -> TypeList {
         if let Self::List(list) = self { list.types.clone() } else { TypeList::default() }
     }
@@ -100,12 +100,12 @@ impl BoundValue {
         matches!(self, Self::Other(Element::Function))
     }
 
-    /// Returns true if the value is of this kind, whatever its types are.
+    /// Returns true if the value is of this kind, independent of its types.
     pub(super) fn is_of(&self, kind: AttributeKind) -> bool {
         match self {
-            // No value at all stands for an empty list.
+            // An unset value is read as an empty list.
             Self::Unset => kind.is_list,
-            // What calls from a graph leaves nothing to others.
+            // Calls from a graph have no placeholders.
             Self::Placeholder => false,
             Self::Int(_) => kind == scalar(Element::Int),
             Self::Type(_) => kind == scalar(Element::Type),
@@ -132,7 +132,7 @@ fn scalar(element: Element) -> AttributeKind {
     AttributeKind { element, is_list: false }
 }
 
-/// Returns an element type that is no reference.
+/// Returns an element type that is not a reference.
 pub(super) fn value_type(data_type: i32) -> ElementType {
     ElementType::new(data_type, false)
 }
@@ -153,14 +153,14 @@ impl BoundList {
 pub(super) struct Binding(HashMap<Box<[u8]>, BoundValue>);
 
 impl Binding {
-    /// Returns the attributes that a node of a graph gives to the function that it calls.
+    /// Returns the attributes that a node of a graph passes to the function that it calls.
     pub(super) fn of_graph(attributes: &Attributes) -> Self {
         let values = attributes.iter().map(|(name, value)| (name.into(), BoundValue::of(value)));
         Self(values.collect())
     }
 
-    /// Returns the attributes that a node of a function gives to one that it calls. Placeholders
-    /// stand for values of the function `around` the node.
+    /// Returns the attributes that a node of a function passes to the function that it calls.
+    /// Placeholders are replaced by values of the function `around` the node.
     pub(super) fn of_body(attributes: &Attributes, around: Scope<'_>) -> Self {
         let bind = |(name, value): (&[u8], _)| Some((name.into(), around.bind(value)?));
         Self(attributes.iter().filter_map(bind).collect())
@@ -168,7 +168,7 @@ impl Binding {
 }
 
 impl Binding {
-    /// Adds the defaults of what is not given.
+    /// Adds the defaults of attributes that are not given.
     pub(super) fn complete(&mut self, signature: Operation<'_>) {
         for attribute in signature.attributes() {
             if let Some(default) = attribute.default() {
@@ -193,8 +193,7 @@ impl Scope<'_> {
         self.binding.0.get(name.as_bytes())
     }
 
-    /// Returns the value of an attribute of the function: the one that the call gives, or the
-    /// default.
+    /// Returns the value of an attribute of the function: from the call, or the default.
     pub(super) fn get(&self, name: &[u8]) -> Option<BoundValue> {
         let default = || {
             let attribute = self.signature.attribute(std::str::from_utf8(name).ok()?)?;
@@ -203,8 +202,7 @@ impl Scope<'_> {
         self.binding.0.get(name).cloned().or_else(default)
     }
 
-    /// Returns the value that a value written in the function stands for; `None` if it cannot be
-    /// bound.
+    /// Returns the bound value of a value in the function; `None` if it cannot be bound.
     pub(super) fn bind(&self, value: AttributeValue<'_>) -> Option<BoundValue> {
         match value {
             AttributeValue::None => None,

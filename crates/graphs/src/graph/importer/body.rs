@@ -1,7 +1,6 @@
 //! Finds the diagnostics of one function that do not depend on its callers.
 //!
-//! Knows what a function is made of, as far as names go; not how it is written, nor which loader
-//! reads it.
+//! Depends on the names in a function, but not on its encoding or the loaders.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +11,7 @@ use crate::graph::{
     rules::LoopRole,
 };
 
-/// The item that a name in a body belongs to.
+/// The owner of a name in a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Owner {
     Argument(u32),
@@ -63,18 +62,18 @@ pub(super) fn first_diagnostic(function: &FunctionIndex) -> Option<PartDiagnosti
 }
 
 /// Returns true if an input names one tensor by its number. An input that names a list of tensors
-/// may name none, which only types can tell.
+/// may be empty, which depends on types.
 fn is_one_tensor(target: &Target) -> bool {
     target.element != Element::All
 }
 
-/// A function whose names are being looked at.
+/// A function whose names are being checked.
 pub(super) struct Body<'f> {
     pub(super) function: &'f FunctionIndex,
     pub(super) owners: Owners,
 }
 
-/// Whose the names of a body are.
+/// The owners of the names in the body.
 enum Names {
     Known,
     /// The nodes of a list of arguments may have other names.
@@ -83,7 +82,7 @@ enum Names {
 }
 
 impl Body<'_> {
-    /// Finds out whose each name is, and what the nodes have that no node can have.
+    /// Finds the owner of each name, and the nodes that are invalid.
     fn own_names(&mut self) -> Names {
         let function = self.function;
         for (number, argument) in numbered(&function.arguments) {
@@ -169,7 +168,7 @@ impl Body<'_> {
         }
     }
 
-    /// Names that no node can have, and results whose nodes have the names of others.
+    /// Finds invalid names of nodes, and results whose nodes have the names of others.
     fn bad_name(&self) -> Option<PartDiagnostic> {
         let diagnostic = |part, kind| Some(PartDiagnostic { part, kind });
         for (number, argument) in numbered(&self.function.arguments) {
@@ -200,8 +199,8 @@ impl Body<'_> {
         None
     }
 
-    /// When each node is visited, where `is_waited_for` says of what an input of data names
-    /// whether it is a tensor at all.
+    /// Returns the visiting time of each node; `is_waited_for` returns true if the source of a data
+    /// input is a tensor.
     pub(super) fn visits(&self, is_waited_for: impl Fn(&Target) -> bool) -> Visits {
         let (edges, pending) = self.edges(is_waited_for);
         visit(edges.iter().copied(), pending, |node| self.loop_role(node))
@@ -218,7 +217,7 @@ impl Body<'_> {
         node.map_or(LoopRole::None, |node| node.loop_role)
     }
 
-    /// Returns the edges between nodes, and how many inputs each node waits for.
+    /// Returns the edges between nodes, and the number of inputs for which each node waits.
     fn edges(&self, is_waited_for: impl Fn(&Target) -> bool) -> (Vec<Edge>, Vec<u32>) {
         let mut edges = Vec::new();
         let mut pending = vec![0_u32; self.function.nodes.len()];
@@ -227,7 +226,7 @@ impl Body<'_> {
             let target = &input.target;
             let Some(owner) = self.owners.get(&target.name) else { continue };
             if let Owner::Node(from) = owner {
-                // What an operation without outputs gives is nothing to wait for.
+                // A node does not wait for the output of an operation without outputs.
                 if target.suffix == Suffix::None && !target.control {
                     continue;
                 }
@@ -268,13 +267,13 @@ impl Body<'_> {
     }
 }
 
-/// A node at which a loop may begin.
+/// A node that may be the head of a loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct LoopHead {
     controls: u32,
     /// Number of inputs that are arguments, which are available from the start.
     arguments: u32,
-    /// Number of inputs that may be no tensor at all.
+    /// Number of inputs that may not be tensors.
     not_waited_for: u32,
     /// True if a `NextIteration` feeds the node, which makes it the head of a loop.
     is_loop: bool,

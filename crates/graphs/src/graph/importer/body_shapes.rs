@@ -1,8 +1,8 @@
-//! Finds shapes that shape functions refuse inside functions: in those that nodes call, with the
-//! shapes that the calls give them, and in those that are loaded one by one.
+//! Finds shapes that shape functions refuse inside functions: in called functions, with the shapes
+//! of the calls, and in functions that are loaded one by one.
 //!
-//! Knows where functions are and which operation each node has. It must never know what an
-//! operation does with shapes.
+//! Depends on the places of functions and the operations of nodes, but not on the operations' shape
+//! functions.
 
 use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
@@ -31,16 +31,16 @@ use crate::{
 /// Limit on the depth of nested calls; shapes of deeper calls are unknown.
 const DEEPEST: u32 = 64;
 
-/// The nodes of functions that are looked at for all calls of a graph, and the functions that are
-/// kept: real models have some thousand. Behind that, nothing is known.
+/// Limits on the nodes of functions that are checked for all calls of a graph, and on the functions
+/// that are kept: real models have some thousand. Beyond them, shapes are unknown.
 const MOST_NODES: usize = 1 << 18;
 
-/// The functions that the nodes of a graph call, each read when the first call comes to it.
+/// The functions that the nodes of a graph call, each read at its first call.
 pub(super) struct CalledShapes<'c> {
     library: Library<'c>,
-    /// The GraphDef version that the graph says it was written with.
+    /// The GraphDef version of the graph's producer.
     producer: i32,
-    /// By the hash of its name; `None` for one of which nothing is known.
+    /// The functions, by the hash of the name; `None` for one whose shapes are unknown.
     functions: HashMap<u64, Option<Rc<CalledFunction<'c>>>>,
     reader: ShapeReader<'c>,
     depth: u32,
@@ -48,10 +48,11 @@ pub(super) struct CalledShapes<'c> {
     nodes: usize,
 }
 
-/// Functions that are kept whatever their size. Behind that, small ones are read for each call.
+/// Number of functions that are kept regardless of size. Beyond it, small ones are read for each
+/// call.
 const KEPT: usize = 1 << 10;
 
-/// Bytes of a small function in the file.
+/// Length in bytes up to which a function is small.
 const SMALL: u64 = 1 << 9;
 
 /// A function that is called.
@@ -123,8 +124,7 @@ impl CalledFunctions for CalledShapes<'_> {
     }
 }
 
-/// Returns the operation of this name as one of the releases defines it that know it; none for
-/// functions.
+/// Returns the operation of this name from one of the releases that know it; `None` for functions.
 fn operation<'r>(
     names: &FunctionNames,
     releases: Releases<'r>,
@@ -137,7 +137,7 @@ fn operation<'r>(
     defined.find(|found| !found.is_name_alone())
 }
 
-/// Reads what the shapes of functions hang on, and remembers what their nodes have in common.
+/// Reads the inputs of shape inference for functions, and caches the common facts of their nodes.
 #[derive(Default)]
 pub(super) struct ShapeReader<'c> {
     node_signatures: ShapedSignatures<'c>,
@@ -145,7 +145,7 @@ pub(super) struct ShapeReader<'c> {
 }
 
 impl<'c> ShapeReader<'c> {
-    /// Returns a function of the library; `None` where names alone do not tell which node is meant.
+    /// Returns a function of the library; `None` if names alone do not determine a node.
     fn read<F: Borrow<FunctionIndex>>(
         &mut self,
         function: F,
@@ -187,7 +187,7 @@ impl CalledFunctions for NotCalled {
 }
 
 /// Returns the first node that a shape function refuses in a function that is loaded alone, in the
-/// order of the importer's visits: of its arguments it knows what it says itself, and it finds no
+/// order of the importer's visits. Only the declared shapes of its arguments are known, and no
 /// other function.
 pub(super) fn alone<'c>(
     place: Extent,

@@ -1,13 +1,13 @@
-//! Values that most releases have in common.
+//! Values that most releases share.
 //!
-//! Knows releases by their ids. It must never know what the values are.
+//! Does not depend on the values.
 
 use std::rc::Rc;
 
 use crate::graph::release::{PerRelease, ReleaseId};
 
-/// A value of each release, one for all of them where it is the same. Releases that do not ask any
-/// more have that of others.
+/// A value of each release, stored once if it is the same for all. A release that is no longer
+/// asking shares another's value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ByRelease<T> {
     Same(Rc<T>),
@@ -16,8 +16,8 @@ pub(super) enum ByRelease<T> {
 }
 
 impl<T> ByRelease<T> {
-    /// Returns the values of all releases; `None` where no release that is `asking` has one.
-    /// `are_equal` says which may be kept once.
+    /// Returns the values of all releases; `None` if no release that is `asking` has one.
+    /// `are_equal` returns true for values that may be stored once.
     pub(super) fn of(
         values: PerRelease<Option<Rc<T>>>,
         asking: impl Fn(ReleaseId) -> bool,
@@ -44,7 +44,7 @@ impl<T> ByRelease<T> {
         }
     }
 
-    /// Returns true if every value that a release has `is` so.
+    /// Returns true if `is` holds for the value of every release that has one.
     pub(super) fn all(&self, is: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::Same(value) => is(value),

@@ -1,13 +1,13 @@
-//! The order in which the importer comes to the nodes of a function when it asks for their shapes.
+//! The order in which the importer reaches the nodes of a function when it infers their shapes.
 //!
-//! It visits nodes without consumers first and then their inputs, the last one first. Of control
-//! inputs the last one is that whose name is the last. Where two calls give the same function other
-//! attributes, the first one decides what it becomes.
+//! It visits nodes without consumers first and then their inputs, the last one first; the last
+//! control input is the one with the greatest name. If two calls pass different attributes to one
+//! function, the first call decides its instantiation.
 //!
-//! Behind eight edges into one node the importer keeps them by their addresses, which differ from
-//! run to run: the order is undetermined.
+//! Beyond eight edges into one node, the importer stores them by address, so the order differs from
+//! run to run and is undetermined.
 //!
-//! Knows what goes into what. It must never know what nodes do.
+//! Depends on the edges, but not on the operations of nodes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ use crate::graph::{
 const MOST_NAMES: usize = 64;
 const MOST_NODES: usize = 1 << 12;
 
-/// The edges into a node that the importer keeps in the order in which they are made.
+/// Number of edges into a node up to which the importer keeps their order.
 const MOST_ORDERED: usize = 8;
 
 /// Returns the numbers of the nodes in the order in which their shapes are asked for; those that

@@ -21,7 +21,7 @@ pub(super) struct CalleeDiagnostics<'c> {
 }
 
 impl<'c> CalleeDiagnostics<'c> {
-    /// Reads and judges what the nodes call, each function for the node that comes to it first.
+    /// Reads and judges the called functions, each for the first node that reaches it.
     pub(super) fn read(context: &Context<'c>, visits: &Visits) -> Result<Self, GraphError> {
         let library = context.library();
         let mut calls: Vec<&CallingNode> = context.index.calls().iter().collect();
@@ -31,8 +31,8 @@ impl<'c> CalleeDiagnostics<'c> {
         Ok(Self { library, called })
     }
 
-    /// Returns the diagnostic of the function that a node calls, for the number of tensors that the
-    /// node takes and gives.
+    /// Returns the diagnostic of the function that a node calls, for the node's numbers of inputs
+    /// and outputs.
     pub(super) fn diagnostic(
         &self,
         call: &CallingNode,
@@ -44,7 +44,7 @@ impl<'c> CalleeDiagnostics<'c> {
     }
 }
 
-/// Returns a diagnostic of a function, where the node at `calling` finds it.
+/// Returns a diagnostic of a function, as found by the node at `calling`.
 pub(super) fn to_diagnostic(
     library: Library<'_>,
     calling: Extent,

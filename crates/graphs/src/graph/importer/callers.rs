@@ -1,10 +1,10 @@
 //! An order in which functions are judged: each one after those that it calls.
 //!
-//! Knows numbers and who calls whom. It must never know what a function is.
+//! Depends on numbers and calls, not on functions.
 
 /// The dependencies between functions: each is judged after those that it calls.
 pub(super) struct Callers {
-    /// Called and caller, ascending.
+    /// Pairs of callee and caller, ascending.
     edges: Vec<(u32, u32)>,
     /// Number of called functions that each function still waits for.
     waiting: Vec<u32>,

@@ -1,9 +1,10 @@
 //! Checks that the functions that nodes call can be built.
 //!
-//! TensorFlow's importer builds the body of a function when it comes to the first node that calls
-//! it, and then what that body calls; the other functions of the library it leaves alone.
+//! TensorFlow's importer builds the body of a function when it reaches the first node that calls
+//! it, and then the functions that the body calls; it does not build the other functions of the
+//! library.
 //!
-//! Knows which function calls which. It must never know what else is in a function.
+//! Depends on the calls between functions, but not on their other contents.
 
 use std::rc::Rc;
 
@@ -43,8 +44,8 @@ struct Function {
 }
 
 impl Function {
-    /// Returns the diagnostic of a call, in a function or outside of functions, whatever the called
-    /// function contains.
+    /// Returns the diagnostic of a call, inside or outside functions, independent of the body of
+    /// the called function.
     fn call_diagnostic(&self, call: Call) -> Option<FunctionPartDiagnostic> {
         if call.direct
             && let Some(part) = self.summary.untyped
@@ -56,8 +57,8 @@ impl Function {
         few.then_some(self.with(PartDiagnostic { part, kind }))
     }
 
-    /// Returns the diagnostic of a call outside of functions, where the number of inputs is checked
-    /// as well.
+    /// Returns the diagnostic of a call outside functions, where the number of inputs is checked as
+    /// well.
     fn node_diagnostic(&self, node: &CallingNode) -> Option<FunctionPartDiagnostic> {
         if node.inputs < self.summary.arguments {
             let (part, kind) = (Part::Function, BodyDiagnosticKind::FewInputs);
@@ -71,18 +72,18 @@ impl Function {
     }
 }
 
-/// The functions that the nodes of a graph call, at once or through others, in the order of the
+/// The functions that the nodes of a graph call, directly or through others, in the order of the
 /// library.
 pub(super) struct CalledFunctions<'l> {
     names: &'l FunctionNames,
     functions: Vec<Function>,
-    /// By its position in the library, the number of a function in `functions`, from 1 on; 0 for
-    /// one without a call.
+    /// The number of a function in `functions` plus 1, by its position in the library; 0 for one
+    /// without a call.
     numbers: Vec<u32>,
 }
 
 impl<'l> CalledFunctions<'l> {
-    /// Reads and judges one function after the other.
+    /// Reads and judges one function after another.
     pub(super) fn read(library: Library<'l>, index: &GraphIndex) -> Result<Self, GraphError> {
         let Library { names, memo, .. } = library;
         let mut numbers = vec![0; names.places()];
@@ -133,7 +134,7 @@ impl<'l> CalledFunctions<'l> {
         index.calls().iter().filter_map(diagnostic_of).collect()
     }
 
-    /// Returns the diagnostic of what keeps each function from being built: its own, or that of a
+    /// Returns the diagnostic that keeps each function from being built: its own, or that of a
     /// function that it calls.
     fn diagnostic_by_function(&self) -> Vec<Option<FunctionPartDiagnostic>> {
         let own = self.functions.iter().map(|function| {
@@ -157,7 +158,7 @@ impl<'l> CalledFunctions<'l> {
                 *known = known.or(found);
             }
         }
-        // What is left can reach itself, or a function that can.
+        // The remaining functions can reach themselves, or a function that can.
         for function in circular {
             let recursion =
                 PartDiagnostic { part: Part::Function, kind: BodyDiagnosticKind::Recursion };

@@ -1,11 +1,11 @@
 //! Concrete functions as `tf.saved_model.load` leaves them: loaded into Python, and exported again.
 //!
-//! Each argument is one tensor of the type that is written, whatever its attributes say; each
-//! result is what the function really returns; the attributes are the placeholders that are left in
-//! it. A function that is imported brings along only those that it calls by their names, so that
-//! one of these that calls a third by its name finds no function.
+//! Each argument is one tensor of the declared type, independent of its attributes; each result has
+//! the type that the function really returns; the attributes are the remaining placeholders. An
+//! imported function brings along only the functions that it calls by name, so one of these that
+//! calls a third by name does not find it.
 //!
-//! Knows functions that were loaded. It must never know the order in which they are.
+//! Depends on loaded functions, but not on their order.
 
 mod load_definitions;
 
@@ -43,11 +43,11 @@ pub(super) struct ConcreteCall {
     pub(super) function: u64,
     /// True if the node's operation is the function itself.
     pub(super) direct: bool,
-    /// Number of tensors that the node takes and gives.
+    /// Number of inputs and outputs of the node.
     pub(super) tensors: (u64, u64),
     /// The number of the node.
     pub(super) node: u32,
-    /// The mismatch of an argument that the node gives to the function that it names as an
+    /// The mismatch of an argument that the node passes to the function that it names as an
     /// attribute.
     pub(super) wrong_binding: Option<Rc<FunctionDiagnostic>>,
 }
@@ -65,12 +65,12 @@ impl ConcreteCall {
 #[derive(Debug)]
 pub(super) struct ConcreteFunction {
     pub(super) place: Extent,
-    /// Its signature; other functions and the graph still call it by its name. Of a function in
-    /// which a release finds nothing, it is read where a call by that name asks for it.
+    /// Its signature; other functions and the graph still call it by its name. For a function in
+    /// which a release finds nothing, it is read when a call by that name needs it.
     definition: OnceCell<Box<OperationDefinition>>,
     /// The same where somebody asks for an operation.
     signature: OnceCell<OperationList>,
-    /// The types that a node takes and gives whose operation is this function.
+    /// The types of the inputs and outputs of a node whose operation is this function.
     pub(super) types: Rc<NodeType>,
     /// Least number of tensors that a call must take and give.
     pub(super) needs: (u64, u64),
@@ -80,7 +80,7 @@ pub(super) struct ConcreteFunction {
 }
 
 impl ConcreteFunction {
-    /// A function in which a release finds nothing, with what its calls take and give.
+    /// A function in which a release finds nothing, with the inputs and outputs of its calls.
     pub(super) fn trivially_valid(
         place: Extent,
         types: &Rc<NodeType>,
@@ -138,8 +138,8 @@ impl ConcreteFunction {
         self.signature.get_or_init(list).operation(&definition.name)
     }
 
-    /// Returns the attributes that it leaves to its callers: none for a function in which a release
-    /// finds nothing.
+    /// Returns the attributes that it leaves to its callers; empty for a function in which a
+    /// release finds nothing.
     fn open_attributes(&self) -> &[AttributeDefinition] {
         self.definition.get().map_or(&[], |definition| &definition.attributes)
     }
@@ -153,8 +153,8 @@ impl ConcreteFunction {
         FunctionDiagnostic { function: self.place, diagnostic: diagnostic.into() }
     }
 
-    /// Returns the diagnostic of a call with this number of tensors, whatever the function
-    /// contains.
+    /// Returns the diagnostic of a call with these numbers of inputs and outputs, independent of
+    /// the body.
     pub(super) fn call_diagnostic(
         &self,
         (inputs, outputs): (u64, u64),
@@ -220,7 +220,7 @@ pub(super) struct ConcreteFunctions<'a> {
     /// True for functions in which no release finds anything and that call no others; each is
     /// created on first use.
     leaves: Vec<bool>,
-    /// The diagnostic of what keeps each function from being called once all of them are loaded.
+    /// The diagnostic that keeps each function from being called once all of them are loaded.
     diagnostics: HashMap<usize, ByRelease<FunctionDiagnostic>>,
 }
 
@@ -248,15 +248,15 @@ impl<'a> ConcreteFunctions<'a> {
         is_kept || self.leaves.get(position) == Some(&true)
     }
 
-    /// Adds a function of which all releases that ask see the same, and which calls no others.
+    /// Adds a function that calls no others and is the same for all releases that are asking.
     pub(super) fn add_leaf(&mut self, position: usize) {
         if let Some(leaf) = self.leaves.get_mut(position) {
             *leaf = true;
         }
     }
 
-    /// Adds a function as each release has loaded it, whose callees were added before; `asking`
-    /// says which releases still ask.
+    /// Adds a function as loaded by each release, whose callees were added before; `asking` are the
+    /// releases without a diagnostic so far.
     pub(super) fn add(
         &mut self,
         position: usize,
@@ -270,8 +270,8 @@ impl<'a> ConcreteFunctions<'a> {
         }
     }
 
-    /// Finds out what keeps a function from being called whose callees were added before; `is_gone`
-    /// says which of these are there under another name only.
+    /// Finds the diagnostic that keeps a function from being called, whose callees were added
+    /// before; `is_gone` returns true for those that exist under another name only.
     fn find(
         &mut self,
         position: usize,

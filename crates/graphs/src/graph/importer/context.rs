@@ -15,7 +15,7 @@ use crate::graph::{
     source::{Extent, Source},
 };
 
-/// A graph that was walked over, and the releases to judge it for.
+/// A graph after a walk, and the releases for which it is judged.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Context<'c> {
     pub(in super::super) source: Source<'c>,
@@ -29,7 +29,7 @@ pub(in super::super) struct Context<'c> {
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
     pub(in super::super) deprecated: &'c DeprecatedOperations,
-    /// The GraphDef version that the graph says it was written with.
+    /// The GraphDef version of the graph's producer.
     pub(in super::super) producer: i32,
     /// True if the shapes of tensors are inferred.
     pub(in super::super) follows_shapes: bool,

@@ -1,9 +1,9 @@
 //! Checks the loops of a function that a session inlines: each node must be in one frame.
 //!
-//! `Enter` begins a frame, which has a name, and `Exit` ends it; what takes something from nodes in
-//! frames of two names can never run. Measured on TensorFlow 2.12, 2.16 and 2.21.
+//! `Enter` begins a frame, which has a name, and `Exit` ends it; a node with inputs from frames of
+//! two names can never run. Measured on TensorFlow 2.12, 2.16 and 2.21.
 //!
-//! Knows nodes and the edges between them. It must never know who calls the function.
+//! Depends on nodes and edges, but not on the callers of the function.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -49,7 +49,7 @@ struct Frame {
     name: u32,
 }
 
-/// A function whose frames are looked at.
+/// A function whose frames are being checked.
 struct Frames<'f> {
     function: &'f FunctionIndex,
     /// By node signature.

@@ -19,7 +19,7 @@ use crate::{
 pub(super) enum NodeDiagnostic {
     Colocation,
     Unknown,
-    /// Asked for again once it is told.
+    /// Its text is read again when it is reported.
     Attributes,
     InputCount {
         found: u64,
@@ -39,16 +39,16 @@ pub(super) enum NodeDiagnostic {
     Shape,
     /// Shapes of inputs that do not go together.
     ShapesOfInputs(Box<Mismatch>),
-    /// It says of too few outputs which shapes they have.
+    /// The node declares too few output shapes.
     FewShapes {
         found: u64,
         expected: u64,
     },
-    /// It says that an output has a shape that no tensor has.
+    /// The node declares an invalid output shape.
     BadShape {
         output: u64,
     },
-    /// It calls a function that only a caller could tell.
+    /// The node calls a placeholder, which only a caller could replace.
     UnboundCall,
     /// The called function cannot be built.
     Call(Box<ImportDiagnostic>),
@@ -80,7 +80,7 @@ pub(super) struct DiagnosedNode {
     pub(super) diagnostic: NodeDiagnostic,
 }
 
-/// A loader and what it has found.
+/// A loader and its diagnostic.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) profile: LoaderProfile,
@@ -126,12 +126,12 @@ impl<'c> Diagnostics<'c> {
     }
 }
 
-/// `1 input`, `2 inputs`
+/// Formats a number of inputs: `1 input`, `2 inputs`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `DT_FLOAT`, or `DT_FLOAT_REF` for a reference.
+/// Formats a type: `DT_FLOAT`, or `DT_FLOAT_REF` for a reference.
 fn element(element: ElementType) -> String {
     let reference = if element.is_reference { "_REF" } else { "" };
     format!("{}{reference}", type_name(element.data_type))
@@ -205,7 +205,7 @@ fn to_diagnostic(
     ImportDiagnostic { kind, node: name, function: None, operation, found, expected }
 }
 
-/// Asks the rules of attributes again, for the texts of their diagnostic.
+/// Applies the rules of attributes again, for the texts of their diagnostic.
 fn attributes(
     context: &Context<'_>,
     LoaderProfile { release, strictness }: LoaderProfile,

@@ -1,6 +1,6 @@
-//! The diagnostics that are found in a graph for one release, whichever loader comes to them first.
+//! The diagnostics of a graph for one release, independent of the loader that finds them first.
 //!
-//! Knows the diagnostics. It must never know in which order a loader checks.
+//! Does not depend on the order of a loader's checks.
 
 use super::node_references::ReferenceDiagnostics;
 use crate::graph::{IgnoredAttribute, ImportDiagnostic};
@@ -15,11 +15,12 @@ pub(in super::super) struct Evidence {
     pub(super) function_name: Option<ImportDiagnostic>,
     /// The first diagnostic of the nodes, or of how they fit together, in the C import.
     pub(super) import: Option<ImportDiagnostic>,
-    /// The same in Python's import.
+    /// The first diagnostic in Python's import.
     pub(super) python_import: Option<ImportDiagnostic>,
-    /// The same in a session that creates the nodes before the values of attributes are checked.
+    /// The first diagnostic in a session, which creates the nodes before the values of attributes
+    /// are checked.
     pub(super) session: Option<ImportDiagnostic>,
-    /// The same in `tf.saved_model.load`, which has functions under other names by then.
+    /// The first diagnostic in `tf.saved_model.load`, which has renamed functions before.
     pub(super) reexported_nodes: Option<ImportDiagnostic>,
 
     /// An output of a type for which Python has no name.
@@ -28,7 +29,7 @@ pub(in super::super) struct Evidence {
     pub(super) reexported_output_type: Option<ImportDiagnostic>,
     /// An attribute `_class` or a device that Python cannot read.
     pub(super) python_attribute: Option<ImportDiagnostic>,
-    /// A function of the library of which Python cannot make one of its own.
+    /// A function of the library that Python cannot turn into its own.
     pub(super) python_function: Option<ImportDiagnostic>,
     /// A function of the library that is not found equal to itself.
     pub(super) unequal_function: Option<ImportDiagnostic>,
@@ -56,7 +57,7 @@ pub(in super::super) struct Evidence {
     pub(super) unknown_operation: Option<ImportDiagnostic>,
     /// A PartitionedCall of no function of the library.
     pub(super) missing_callee: Option<ImportDiagnostic>,
-    /// A node without a kernel, or with a device that no session can read.
+    /// A node without a kernel, or with a device that sessions cannot parse.
     pub(super) node_placement: Option<ImportDiagnostic>,
     /// The same in a function whose nodes a session places.
     pub(super) function_placement: Option<ImportDiagnostic>,

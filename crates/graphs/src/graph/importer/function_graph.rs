@@ -5,7 +5,7 @@
 //! importer does with the nodes what it does with those of any graph, the producer being the
 //! release itself.
 //!
-//! Knows one function and one release. It must never know the library around it.
+//! Depends on one function and one release, but not on the library.
 
 mod arguments;
 mod calls;
@@ -82,8 +82,8 @@ struct FunctionGraph<'a> {
 }
 
 /// Loads a function whose [node signatures](signatures_in_graph) are these, and whose callees were
-/// loaded before; `shapes` is the first node that a shape function refuses, and `steps` counts what
-/// is looked at for all functions of a library.
+/// loaded before; `shapes` is the first node that a shape function refuses, and `steps` counts the
+/// steps for all functions of a library.
 pub(super) fn reexport(
     (function, place): (&FunctionIndex, Extent),
     node_signatures: &[Option<SignatureInGraph>],
@@ -185,7 +185,7 @@ impl FunctionGraph<'_> {
         InstantiationDiagnostic::of(Part::Node(number), kind).of_operation(self.function, number)
     }
 
-    /// Inputs that Python finds no output for.
+    /// Inputs for which Python finds no output.
     fn unknown_input(&self) -> Option<BoxedDiagnostic> {
         let input = self.function.inputs.iter().find(|input| !self.is_there(&input.target))?;
         let inputs = self.function.inputs.iter().take_while(|other| !std::ptr::eq(*other, input));
@@ -220,7 +220,7 @@ impl FunctionGraph<'_> {
         (number < many).then(|| Output::Node { node, output: first.saturating_add(number) })
     }
 
-    /// Returns the diagnostic of what keeps the nodes from forming a graph.
+    /// Returns the diagnostic that keeps the nodes from forming a graph.
     fn structure(&self) -> Option<BoxedDiagnostic> {
         let mut names: NameMap<()> = NameMap::default();
         for (number, argument) in numbered(&self.function.arguments) {

@@ -1,9 +1,9 @@
-//! The functions of a library, each read once for all who ask.
+//! A cache of the functions of a library, each read once.
 //!
-//! Of most functions a [`FunctionSummary`] is all that is asked for, and kept. One that
-//! needs the slow path is kept whole, up to a bound, and behind that read again.
+//! Of most functions only a [`FunctionSummary`] is needed and kept. One that needs the slow path is
+//! kept completely, up to a limit, and read again beyond that.
 //!
-//! Knows where functions are. It must never know what is done with them.
+//! Depends on the places of functions, but not on the use of the cache.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 

@@ -1,6 +1,6 @@
-//! The graphs of a file during the fast walk: where each begins and ends.
+//! The graphs of a file during the fast walk: the start and end of each.
 //!
-//! Knows the records of graphs. It must never know the nodes in them.
+//! Does not depend on the nodes in the graphs.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{
     schema::{MessageId, SAVED_MODEL},
 };
 
-/// Meta graphs that are kept of one SavedModel; real ones have one to three.
+/// Limit on the meta graphs that are kept of one SavedModel; real ones have one to three.
 const MAXIMUM_META_GRAPHS: usize = 1024;
 
 impl<'a> GraphVisitor<'a> {
@@ -68,8 +68,7 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// Judges the nodes for these releases as well; only those of functions unless
-    /// `judges_nodes`.
+    /// Also judges the nodes for these releases; only those of functions unless `judges_nodes`.
     pub(in crate::graph) fn with_releases(
         self,
         releases: Releases<'a>,
@@ -80,7 +79,7 @@ impl<'a> GraphVisitor<'a> {
         visitor
     }
 
-    /// Makes ready for the nodes of a graph.
+    /// Prepares for the nodes of a graph.
     pub(super) fn begin_signatures(&mut self) {
         let is_asked = !self.releases.is_empty();
         self.bodies = is_asked.then(|| FastBodies::new(self.releases));
@@ -108,7 +107,7 @@ impl<'a> GraphVisitor<'a> {
         }
     }
 
-    /// Hands what was collected outside the record over to it.
+    /// Moves what was collected outside the record into it.
     pub(super) fn end_of_graph(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         let table = std::mem::replace(&mut self.table, NodeTable::new(self.size, false));

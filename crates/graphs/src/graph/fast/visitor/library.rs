@@ -1,6 +1,6 @@
-//! The library of functions during the fast walk, and what is counted or kept of few nodes.
+//! The library of functions during the fast walk, and facts that concern few nodes.
 //!
-//! Knows the messages of a library. It must never know which functions are called.
+//! Depends on the messages of a library, but not on calls.
 
 use super::{GraphVisitor, MAXIMUM_TEXT, NodeOwner};
 use crate::{
@@ -14,10 +14,11 @@ use crate::{
     },
 };
 
-/// Operation types that are counted apart; TensorFlow registers about two thousand.
+/// Limit on the operation types that are counted separately; TensorFlow registers about two
+/// thousand.
 const MAXIMUM_OPERATIONS: usize = 1 << 16;
 
-/// Functions that are deprecated themselves and are kept.
+/// Limit on the deprecated functions that are kept.
 const MAXIMUM_DEPRECATED: usize = 1 << 16;
 
 impl GraphVisitor<'_> {
@@ -57,7 +58,7 @@ impl GraphVisitor<'_> {
         }
     }
 
-    /// A message in the library of functions begins.
+    /// Handles the start of a message in the library of functions.
     pub(super) fn enter_function(&mut self, message: MessageId, field: &'static Field) {
         match (message, field.number) {
             (FUNCTION_DEF_LIBRARY, function_def_library::FUNCTION) => {
@@ -77,7 +78,7 @@ impl GraphVisitor<'_> {
                 self.function_deprecated.get_or_insert(0);
             }
             (FUNCTION_DEF, function_def::NODE_DEF) => {
-                // Only nodes in the canonical encoding are looked at for ignored attributes.
+                // Only nodes in the canonical encoding are checked for ignored attributes.
                 self.bodies = None;
                 self.owner = NodeOwner::Function;
                 self.node.clear();
@@ -96,7 +97,7 @@ impl GraphVisitor<'_> {
         }
     }
 
-    /// A string of a meta graph's description, whole.
+    /// Handles a complete string in the description of a meta graph.
     pub(super) fn keep_text(&mut self, field: &'static Field) {
         let text = std::mem::take(&mut self.text);
         self.text_kept += text.len() + size_of::<String>();

@@ -1,6 +1,6 @@
 //! The definitions that a function sees while `tf.saved_model.load` loads it.
 //!
-//! Knows one release. It must never know in which order functions are loaded.
+//! Depends on one release, but not on the order of loading.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -89,7 +89,7 @@ impl LoadDefinitions<'_> {
         }
     }
 
-    /// Returns the same, to be kept.
+    /// Returns such a mismatch in the form that is kept.
     pub(in super::super) fn wrong_binding(
         &self,
         call: &BodyCall,

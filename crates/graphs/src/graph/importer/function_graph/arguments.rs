@@ -1,7 +1,7 @@
-//! The nodes that stand for the arguments of a function, where Python makes a graph of it: each one
-//! a `Placeholder` of the argument's type and shape.
+//! The nodes that represent the arguments of a function in the graph that Python makes of it: each
+//! is a `Placeholder` of the argument's type and shape.
 //!
-//! Knows what of an argument such a node has. It must never know what else is in the function.
+//! Depends on the arguments of the function only.
 
 use super::{
     super::{

@@ -1,7 +1,7 @@
-//! The calls in a function, where Python makes a graph of it: the functions that they name, and
-//! the arguments that they give to them.
+//! The calls in a function of which Python makes a graph: the called functions and the arguments
+//! passed to them.
 //!
-//! Knows the functions that were loaded before. It must never know the order in which they were.
+//! Depends on the functions that were loaded before, but not on their order.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Finds the diagnostics in the attributes that Python reads from the nodes of an imported
 //! function: colocation, device, and the name of the gradient.
 //!
-//! Knows what Python cannot read. It must never know what a node does.
+//! Depends on the values that Python cannot read, but not on operations.
 
 use super::{
     super::{

@@ -1,6 +1,6 @@
-//! A function that was loaded, once it is written out again.
+//! A function that was loaded, once it is exported again.
 //!
-//! Knows what is left of a function by then. It must never know what was wrong with it.
+//! Depends on the exported form, but not on the diagnostics of the function.
 
 use std::{collections::HashSet, rc::Rc};
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl FunctionGraph<'_> {
-    /// Returns the function once it is written out again.
+    /// Returns the exported form of the function.
     pub(super) fn concrete_function(
         &self,
         place: Extent,
