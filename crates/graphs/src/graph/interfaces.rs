@@ -1,7 +1,7 @@
-//! The interfaces of meta graphs: the signatures that a program calls, and the assets beside it.
+//! The interfaces of meta graphs: signatures, and assets.
 //!
-//! Knows what the messages say, as `saved_model_cli` prints it. It must never know whether the
-//! graph has the tensors that a signature names.
+//! Depends on the messages, in the form in which `saved_model_cli` prints them, but not on the
+//! existence of the tensors that a signature names.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Limit on what is kept of a file, in bytes, and the bytes that each text or number counts
-/// besides.
+/// Limit on the memory that is kept for a file, in bytes, and the fixed cost of each string or
+/// number.
 const MOST: usize = 4 << 20;
 const EACH: usize = 64;
 
@@ -38,7 +38,7 @@ const EACH: usize = 64;
 pub struct Interfaces {
     /// The interfaces of its meta graphs, in the order of the file.
     pub meta_graphs: Vec<Interface>,
-    /// True if there is more than is kept (4 MiB).
+    /// True if the limit (4 MiB) was exceeded.
     pub overflow: bool,
 }
 
@@ -48,11 +48,11 @@ pub struct Interfaces {
 pub struct Interface {
     /// Its tags, in the order of the file.
     pub tags: Vec<String>,
-    /// The release that wrote it, as it calls itself; empty if it does not say.
+    /// The release that wrote it, as recorded; empty if not recorded.
     pub tensorflow_version: String,
     /// Its signatures, by key.
     pub signatures: BTreeMap<String, SignatureInterface>,
-    /// The files in the folder of assets that it reads, in the order of the file.
+    /// The asset files that it reads, in the order of the file.
     pub assets: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct SignatureInterface {
     pub inputs: BTreeMap<String, TensorInterface>,
     /// The tensors that are fetched, by name.
     pub outputs: BTreeMap<String, TensorInterface>,
-    /// The name of the method that serves it: `tensorflow/serving/predict`.
+    /// The name of its serving method: `tensorflow/serving/predict`.
     pub method_name: String,
 }
 
@@ -72,11 +72,11 @@ pub struct SignatureInterface {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorInterface {
-    /// The name of the tensor in the graph; empty for one that several tensors make up.
+    /// The name of the tensor in the graph; empty for a composite tensor.
     pub name: String,
     /// The number of its type in TensorFlow's enumeration `DataType`.
     pub data_type: i32,
-    /// Its dimensions, -1 for one that is not known; `None` if their number is not known.
+    /// Its dimensions, -1 for an unknown one; `None` if the rank is unknown.
     pub shape: Option<Vec<i64>>,
 }
 
@@ -89,7 +89,7 @@ impl TensorInterface {
     }
 }
 
-/// Returns the name of a number of TensorFlow's enumeration `DataType`; the number in decimal, if
+/// Returns the name of a number in TensorFlow's enumeration `DataType`, or the number in decimal if
 /// it has none.
 fn name_of(number: i32) -> String {
     if number == 0 {
@@ -109,10 +109,10 @@ fn name_of(number: i32) -> String {
     }
 }
 
-/// Reads the interface of every meta graph of a file, stepping over everything else.
+/// Reads the interface of every meta graph of a file, skipping everything else.
 ///
 /// # Errors
-/// [`GraphError`], if no parser would take the file or the system cannot read it.
+/// [`GraphError`], if no parser accepts the file or the system cannot read it.
 pub fn interfaces(
     source: &(impl ReadAt + ?Sized),
     message: Message,
@@ -141,7 +141,7 @@ struct InterfaceReader {
 }
 
 impl InterfaceReader {
-    /// Accounts for what is to be kept; false if there is no room for it.
+    /// Reserves memory for a value; returns false if it exceeds the limit.
     fn keeps(&mut self, bytes: usize) -> bool {
         self.kept = self.kept.saturating_add(bytes).saturating_add(EACH);
         self.found.overflow |= self.kept > MOST || self.text.oversized;
@@ -184,7 +184,7 @@ impl Visitor for InterfaceReader {
                 self.is_of_unknown_rank = false;
             }
             (TENSOR_INFO, tensor_info::COO_SPARSE | tensor_info::COMPOSITE_TENSOR) => {
-                // One of several ways to say the tensor: the last counts.
+                // The last of several alternatives for the tensor counts.
                 self.tensor.name.clear();
                 return Step::Over;
             }
@@ -225,7 +225,7 @@ impl Visitor for InterfaceReader {
 
     fn integer(&mut self, message: MessageId, field: &'static Field, value: u64) {
         match (message, field.number) {
-            // An enumeration keeps the low 32 bits.
+            // An enumeration uses the low 32 bits of its varint.
             (TENSOR_INFO, tensor_info::DTYPE) => self.tensor.data_type = value as i32,
             (TENSOR_SHAPE_PROTO, tensor_shape_proto::UNKNOWN_RANK) => {
                 self.is_of_unknown_rank = value != 0;

@@ -1,24 +1,23 @@
 //! TensorFlow graphs: GraphDef, MetaGraphDef and SavedModel, in their binary and text forms.
 //!
-//! Two depths. [`versions`] steps over everything but the versions, so that a graph of any size is
-//! read in the time that its top-level fields take. [`read()`] checks every nested message as a
-//! real parser does, in a window of bounded size, and finds what TensorFlow's importer looks at:
-//! versions, deprecated operations, whether the nodes fit together.
+//! There are two levels of detail. [`versions`] reads only the versions and skips everything else,
+//! so that a graph of any size takes only the time of its top-level fields. [`read()`] checks every
+//! nested message as a real parser does, in a window of bounded size, and makes the checks of
+//! TensorFlow's importer: versions, deprecated operations, consistency of the nodes.
 //!
-//! The ground floor are `diagnostic` (what can be wrong, in TensorFlow's order), `rules` (of names,
-//! inputs and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and
-//! accepts most graphs. Only for the others `index` walks over it once more and writes
-//! down what the importer looks at; `importer` judges that, in TensorFlow's order, the first
-//! diagnostic wins; `name_of` and `node_at` read what has it back from the file. `read` goes
-//! through them in turn, `objects` judges the object graph of a SavedModel, `references` reads what
-//! else names nodes (collections, the saver, signatures, assets). Where releases are given with
-//! their operations, `node_signatures` says what each node signature is in each of them, `shapes`
-//! follows the shapes of tensors, and `importer` judges the graph for all of them at once.
-//! `raw_nodes` tells all walks which nodes are alike, so that the attributes of a node signature
-//! are read once.
+//! The basis are `diagnostic` (the diagnostics, in TensorFlow's order), `rules` (of names, inputs
+//! and loops), `source` (the file) and `deprecation`. `fast` walks over the file once and accepts
+//! most graphs. Only for the others `index` walks over it again and collects the facts that the
+//! importer checks; `importer` judges these in TensorFlow's order, and the first diagnostic wins;
+//! `name_of` and `node_at` read the node of a diagnostic from the file. `read` runs these in turn,
+//! `objects` judges the object graph of a SavedModel, `references` reads other fields that name
+//! nodes (collections, the saver, signatures, assets). If releases are given with their operations,
+//! `node_signatures` checks each node signature for each of them, `shapes` infers the shapes of
+//! tensors, and `importer` judges the graph for all releases at once. `raw_nodes` detects equal
+//! nodes for all walks, so that the attributes of a node signature are read once.
 //!
-//! Knows the messages and what their importer does with them. It must never know the caller:
-//! whether a consumer may take a graph is decided in `serdes_check`.
+//! Depends on the messages and on the importer's treatment of them, but not on the caller:
+//! `serdes_check` decides if a consumer may load a graph.
 
 mod call_modules;
 mod callables;

@@ -1,7 +1,7 @@
-//! Reads one name back from where it stands in the file.
+//! Rereads one name from its place in the file.
 //!
-//! Walks keep hashes and places of names, not the names. Only the one that a diagnostic is about is
-//! needed in the end.
+//! Walks keep hashes and places of names instead of names. Only the name in a diagnostic is needed
+//! in the end.
 
 use super::{
     GraphError,
@@ -54,7 +54,7 @@ impl NameReader {
     }
 }
 
-/// Counts a part; whether it is the one that is looked for.
+/// Counts a part; returns true if it is the wanted one.
 fn is_next(count: &mut u32, looked_for: Option<u32>) -> Step {
     let number = *count;
     *count = count.saturating_add(1);

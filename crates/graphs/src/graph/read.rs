@@ -1,5 +1,5 @@
-//! Reads the graphs of a file: the fast walk first, and only where that is not enough, the index
-//! and its judgement.
+//! Reads the graphs of a file: the fast walk first, and the index and its judgement only if that is
+//! not enough.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{files::ReadAt, ops::Registry};
 
-/// Reads the versions of every graph in `source`, and what tells the meta graphs of a SavedModel
-/// apart, stepping over everything else.
+/// Reads the versions of every graph in `source`, and the tags that distinguish the meta graphs of
+/// a SavedModel, skipping everything else.
 ///
 /// The binary form is read in a window of at most 256 KiB, however large the file is. What is
 /// stepped over is not checked: a file that is damaged there is read without complaint.

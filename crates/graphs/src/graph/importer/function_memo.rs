@@ -1,7 +1,7 @@
 //! A cache of the functions of a library, each read once.
 //!
-//! Of most functions only a [`FunctionSummary`] is needed and kept. One that needs the slow path is
-//! kept completely, up to a limit, and read again beyond that.
+//! For most functions only a [`FunctionSummary`] is needed and kept. One that needs the slow path
+//! is kept completely, up to a limit, and read again beyond that.
 //!
 //! Depends on the places of functions, but not on the use of the cache.
 
@@ -131,7 +131,7 @@ impl FunctionMemo {
         Ok(names)
     }
 
-    /// The name of a node that calls a function, for messages; read once as well.
+    /// Returns the name of a node that calls a function, for messages; read once as well.
     pub(super) fn calling_node(
         &self,
         library: Library<'_>,
@@ -165,9 +165,9 @@ impl FunctionMemo {
 /// The summaries of a library's functions.
 #[derive(Debug, Default)]
 struct Summaries {
-    /// By the positions of the functions, those of the first one of each name.
+    /// The summary of the first function of each name, by position.
     first: Vec<Option<Rc<FunctionSummary>>>,
-    /// By the places where they begin, those of others.
+    /// The summaries of other functions, by the offsets of their starts.
     others: HashMap<u64, Rc<FunctionSummary>>,
 }
 

@@ -1,11 +1,11 @@
 //! Summaries of functions that were read: their diagnostics in any release, the functions that they
 //! call and name, and the releases that certainly accept them.
 //!
-//! A function that is written as TensorFlow writes most of them is judged by the node signatures
-//! and of the edges between them, of which there are few, in one look at its nodes for all
-//! releases. What is not certainly valid that way is not judged here.
+//! A function in TensorFlow's usual encoding is judged by its node signatures and the kinds of
+//! edges between them, of which there are few, in one pass over its nodes for all releases. Other
+//! functions are not judged here.
 //!
-//! Knows one function. It must never know the library around it, nor who calls.
+//! Depends on one function, but not on the library or the callers.
 
 mod canonical_body;
 mod unequal;
@@ -60,8 +60,8 @@ pub(super) struct Judged {
     pub(super) unsaved: Option<BoxedDiagnostic>,
     /// The reason that it is not found equal to itself, if it is not.
     pub(super) unequal: Option<Box<Unequal>>,
-    /// The types that its calls take and give once it is loaded; `None` if every release needs the
-    /// slow path.
+    /// The types of the inputs and outputs of its calls once it is loaded; `None` if every release
+    /// needs the slow path.
     pub(super) types: Option<Rc<NodeType>>,
     /// `None` if every release needs the slow path.
     trivially_valid: Option<ByRelease<TriviallyValid>>,
@@ -79,7 +79,7 @@ pub(super) struct TriviallyValid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TriviallyValidCall {
     pub(super) body: BodyCall,
-    /// Number of tensors that the node takes and gives.
+    /// Number of inputs and outputs of the node.
     pub(super) tensors: (u64, u64),
 }
 
@@ -202,8 +202,8 @@ impl Judged {
     }
 }
 
-/// Returns the types that calls of a function take and give once it is loaded: each argument and
-/// result is one tensor of the written type.
+/// Returns the types of the inputs and outputs of calls of a function once it is loaded: each
+/// argument and result is one tensor of the declared type.
 fn loaded_types(function: &FunctionIndex) -> NodeType {
     let list = |arguments: &[Argument]| {
         let mut list = TypeList::default();
@@ -220,7 +220,7 @@ pub(super) fn gives_resource(function: &FunctionIndex) -> bool {
     function.results.iter().any(|result| result.data_type == RESOURCE)
 }
 
-/// Returns true if a function has no attributes and neither takes nor gives references.
+/// Returns true if a function has no attributes and no references among its arguments and results.
 fn is_closed(function: &FunctionIndex) -> bool {
     let signature = &function.signature;
     let mut arguments = signature.inputs.iter().chain(&signature.outputs);
@@ -230,14 +230,14 @@ fn is_closed(function: &FunctionIndex) -> bool {
 /// The facts of a release about each node signature of a function's nodes.
 type ReleaseSignatures = Vec<Rc<SignatureFacts>>;
 
-/// Returns the releases in which nothing is wrong with a function; `None` if there are none.
+/// Returns the releases in which a function is valid; `None` if there are none.
 fn trivially_valid(
     function: &FunctionIndex,
     edges: &Edges,
     node_signatures: &[FactsPerRelease],
     releases: Releases<'_>,
 ) -> Option<ByRelease<TriviallyValid>> {
-    // The same node signatures and types as in the release before come to the same.
+    // The same node signatures and types as in the previous release have the same result.
     let mut before: Option<(ReleaseSignatures, u64, Option<Rc<TriviallyValid>>)> = None;
     let judge = |release, registry: &Registry| {
         let of_release = |signature: &FactsPerRelease| signature[release].clone();

@@ -1,10 +1,10 @@
 //! Checks that the functions that nodes call can be built, for several releases at once.
 //!
-//! A function is built once a name, with the attributes of the call that comes first; what it calls
-//! is built with it. Each body is read once, judged for every release, and forgotten; what is kept
-//! is whom it calls and what is wrong with it.
+//! A function is built once per name, with the attributes of the first call; its callees are built
+//! with it. Each body is read once, judged for every release, and dropped; its calls and its
+//! diagnostic are kept.
 //!
-//! Knows which function calls which. It must never know what else is in a function.
+//! Depends on the calls between functions, but not on their other contents.
 
 mod around;
 mod diagnostics;
@@ -55,9 +55,9 @@ pub(in super::super) struct InstantiatedCallees<'c> {
     /// By its position in the library, the number of a function in `callees`, from 1 on; 0 for one
     /// without a call.
     numbers: Vec<u32>,
-    /// By function, what keeps it from being built.
+    /// The diagnostic that keeps each function from being built.
     diagnostics: DiagnosticTable,
-    /// The same for loaders that want no shape function of a node, where it differs.
+    /// Likewise for loaders that do not require shape functions, where it differs.
     lenient: Option<DiagnosticTable>,
     /// The result of the last function in which no release finds anything, shared with equal ones.
     trivially_valid: Option<Rc<InstantiationResult>>,
@@ -74,21 +74,21 @@ pub(in super::super) struct InstantiatedCallees<'c> {
     other: Option<Box<InstantiatedCallees<'c>>>,
 }
 
-/// In which order the calls in a function are looked at.
+/// The order in which the calls in a function are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallOrder {
     /// In the written order for functions that are valid in every release: the first call matters
     /// only if the called function leaves an attribute to its callers.
     AsWritten,
-    /// As the importer comes to them.
+    /// In the order in which the importer reaches them.
     AsVisited,
     /// The reverse order where the order is undetermined.
     Turned,
 }
 
 impl<'l> InstantiatedCallees<'l> {
-    /// Reads and judges what `calls` call, which are in the order in which the importer visits
-    /// them.
+    /// Reads and judges the functions that `calls` call, which are in the order in which the
+    /// importer visits them.
     pub(in super::super) fn read<'c>(
         library: Library<'l>,
         signatures: &mut Signatures,
@@ -101,7 +101,7 @@ impl<'l> InstantiatedCallees<'l> {
         }
         callees.settle();
         if callees.has_open && callees.is_uncertain {
-            // What is refused in one of the orders is not to be relied on.
+            // A function that is refused in one of the orders is not reliable.
             let mut other = Self::in_order(library, signatures, calls, CallOrder::Turned)?;
             other.settle();
             callees.other = Some(Box::new(other));
@@ -149,7 +149,7 @@ impl<'l> InstantiatedCallees<'l> {
         Ok(callees)
     }
 
-    /// Reads one function, judges it, and says what it calls.
+    /// Reads one function, judges it, and records its calls.
     fn add(
         &mut self,
         library: Library<'_>,
@@ -183,7 +183,7 @@ impl<'l> InstantiatedCallees<'l> {
         if call.direct
             && let Some(signature) = signature.operation(&name)
         {
-            // The node of the call has the defaults of its operation, as any node has.
+            // The node of the call has the defaults of its operation, like any node.
             binding.complete(signature);
         }
         let around = Rc::new(Around { binding, signature, name });
@@ -195,7 +195,7 @@ impl<'l> InstantiatedCallees<'l> {
         for inner in &inside {
             growing::push(&mut self.calls, around.inner(&function, inner, signatures));
         }
-        // The first call has to come off the stack first.
+        // The first call must be popped first.
         let firsts = inside.into_iter().filter(|inner| {
             self.position(inner.call.function).is_none() && known.insert(inner.call.function)
         });
@@ -212,7 +212,7 @@ impl<'l> InstantiatedCallees<'l> {
         Ok(())
     }
 
-    /// Takes in a function whose calls are the last of all.
+    /// Adds a function whose calls are the last ones.
     fn push(&mut self, function: u64, built: Option<ByRelease<InstantiationResult>>) {
         let Some(position) = self.names.position(function) else { return };
         let calls = count(self.calls.len());
@@ -264,7 +264,7 @@ impl<'l> InstantiatedCallees<'l> {
         Ok(inside)
     }
 
-    /// Takes in a function in which no release finds anything, and says what it calls.
+    /// Adds a function in which no release finds anything, with its calls.
     fn add_trivially_valid(
         &mut self,
         call: &FirstCall,
@@ -324,8 +324,8 @@ impl<'l> InstantiatedCallees<'l> {
         }
     }
 
-    /// Returns the diagnostic of a call with this number of inputs and outputs, whatever the
-    /// function contains.
+    /// Returns the diagnostic of a call with these numbers of inputs and outputs, independent of
+    /// the body.
     fn call_diagnostic(
         &self,
         function: u64,
@@ -359,7 +359,7 @@ impl<'l> InstantiatedCallees<'l> {
         let lenient = self.lenient.as_ref().filter(|_| !profile.needs_shape_functions());
         let diagnostics = lenient.unwrap_or(&self.diagnostics);
         let own = || diagnostics.get(self.position(node.call.function)?, release);
-        // Its attributes may be others than those that the body was built for.
+        // Its attributes may differ from those with which the body was built.
         let found = own().or_else(|| self.call_diagnostic(node.call.function, tensors, release));
         let other = || self.other.as_ref()?.diagnostic(node, tensors, profile);
         found.or_else(other)
@@ -373,8 +373,8 @@ impl CallOrder {
     }
 }
 
-/// Returns the calls in a function in the order in which the importer comes to them, and whether
-/// that is the same each time.
+/// Returns the calls in a function in the order in which the importer reaches them, and true if
+/// that order is deterministic.
 fn in_order<'f>(
     library: Library<'_>,
     function: (&FunctionIndex, Extent),
@@ -402,8 +402,7 @@ struct TriviallyValidCallee<'d> {
 }
 
 impl<'d> TriviallyValidCallee<'d> {
-    /// `None` if it needs the slow path for one of the releases, or is not the same in
-    /// all of them.
+    /// `None` if it needs the slow path for one of the releases, or differs between them.
     fn of(summary: &'d FunctionSummary) -> Option<Self> {
         let trivially_valid = summary.judged.as_deref()?.trivially_valid_in_all()?;
         let built = (summary.arguments.into(), summary.results.into());

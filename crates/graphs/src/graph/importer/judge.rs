@@ -1,4 +1,4 @@
-//! The steps of the importer in their order.
+//! The steps of the importer, in its order.
 
 use super::{
     calls::{CallDiagnostic, CalledFunctions},
@@ -19,15 +19,15 @@ use crate::graph::{
 pub(in super::super) struct StructureDiagnostics {
     /// The first diagnostic, if any.
     pub(in super::super) diagnostic: Option<StructureDiagnostic>,
-    /// A node without an operation, which every loader refuses before it finds `diagnostic`, but
-    /// the one that gives the function without a name another one.
+    /// A node without an operation, which every loader refuses before it finds `diagnostic`, except
+    /// the loader that renames the function without a name.
     pub(in super::super) nameless_call: Option<StructureDiagnostic>,
     /// The first node of each deprecated operation, in the order of the visits; `None` if the
-    /// importer does not come as far as visiting nodes.
+    /// importer does not visit nodes.
     pub(in super::super) deprecated: Option<Vec<DeprecatedNode>>,
     /// Number of nodes of `deprecated` that are visited before the diagnostic.
     pub(in super::super) visited_before_diagnostic: usize,
-    /// When each node is visited, where the importer comes as far as that.
+    /// The visiting time of each node, if the importer visits nodes.
     pub(in super::super) visits: Option<Visits>,
 }
 
@@ -89,7 +89,7 @@ fn steps(library: Library<'_>, index: &GraphIndex) -> Result<StructureDiagnostic
     })
 }
 
-/// Returns a diagnostic with the names of what has it.
+/// Returns a diagnostic with the names of its node or function.
 pub(super) fn named(
     source: Source<'_>,
     index: &GraphIndex,

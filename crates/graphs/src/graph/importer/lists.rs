@@ -1,15 +1,15 @@
 //! Lists by number, kept one after the other.
 //!
-//! Knows numbers. It must never know what is in a list.
+//! Depends on numbers, but not on the contents of a list.
 
 use std::ops::Index;
 
-/// Converts a length to the 32 bits in which a file counts.
+/// Converts a length to 32 bits, which suffice for every count in a file.
 pub(super) fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// The lists of the numbers from 0 on, in one allocation. Index it by a number below that of lists.
+/// Lists for the numbers from 0, in one allocation. Index it by a number below the number of lists.
 #[derive(Debug, Default)]
 pub(super) struct Lists<T> {
     values: Vec<T>,
@@ -41,7 +41,7 @@ impl<T: Copy + Default> Lists<T> {
         }
         let mut total = 0;
         for end in &mut ends {
-            // So far the end is the beginning; each value moves it on.
+            // At first the end equals the start; each value advances it.
             let count = std::mem::replace(end, total);
             total = total.saturating_add(count);
         }

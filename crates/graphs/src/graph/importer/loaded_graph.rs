@@ -1,4 +1,4 @@
-//! A graph as the loaders get it: the file, the importer's state, and the meta graph around it.
+//! A graph as passed to the loaders: the file, the importer's state, and the meta graph.
 
 use super::{context::Context, function_memo::Library, visits::Visits};
 use crate::{
@@ -16,13 +16,13 @@ pub(in super::super) struct LoadedGraph<'g> {
     pub(in super::super) library: Library<'g>,
     pub(in super::super) deprecated: &'g DeprecatedOperations,
     pub(in super::super) meta_graph: &'g MetaGraph,
-    /// The number of the meta graph.
+    /// The number of its meta graph.
     pub(in super::super) number: usize,
     /// True if the file has no other meta graph.
     pub(in super::super) is_only: bool,
-    /// The nodes outside of functions, if they needed the slow path.
+    /// The nodes outside functions, if they needed the slow path.
     pub(in super::super) index: Option<&'g GraphIndex>,
-    /// The importer's state, if it came as far as visiting nodes.
+    /// The importer's state, if it visited nodes.
     pub(in super::super) visited: Option<Visited<'g>>,
     /// The top-level node facts that loaders check.
     pub(in super::super) top_level: TopLevelNodes,
@@ -48,14 +48,14 @@ pub(in super::super) struct Visited<'g> {
 }
 
 impl Visited<'_> {
-    /// When the node at a place is visited.
+    /// Returns the visiting time of the node at a place.
     pub(super) fn visit_of(self, place: Extent) -> Result<Option<u32>, GraphError> {
         Ok(self.context.node_at(place)?.map(|node| self.visits.of(node)))
     }
 }
 
 /// Returns the top-level node facts of the meta graph with this number, read unless they are
-/// `known`; none where no loader asks for them.
+/// `known`; empty if no loader needs them.
 pub(in super::super) fn top_level_nodes(
     Library { source, releases, release, .. }: Library<'_>,
     number: usize,

@@ -1,10 +1,10 @@
 //! Applies the rules of TensorFlow's importer to a graph, by its index.
 //!
-//! Each step of the importer is a function over the index, in a file of its own; [`judge()`] calls
-//! them in TensorFlow's order, and the first diagnostic wins. Only for the bodies of functions that
-//! are called it goes back to the file.
+//! Each step of the importer is a function over the index, in its own file; [`judge()`] calls them
+//! in TensorFlow's order, and the first diagnostic wins. The file is read again only for the bodies
+//! of called functions.
 //!
-//! Knows the importer. It must never know how a graph is written.
+//! Depends on the importer's rules, but not on the encoding of graphs.
 
 mod binding;
 mod body;

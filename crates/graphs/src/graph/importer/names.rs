@@ -7,12 +7,12 @@ use crate::graph::{
     index::{GraphIndex, NodeMismatch},
 };
 
-/// Returns the first node that no graph can have, or whose input names no node.
+/// Returns the first invalid node, or the first with an input whose node does not exist.
 pub(super) fn first_diagnostic(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     mismatch(index).or_else(|| unknown_input(index))
 }
 
-/// The importer looks at every node for itself before it looks at any input.
+/// The importer checks every node in isolation before it checks inputs.
 fn mismatch(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let mismatch = index.mismatch()?;
     let kind = if mismatch.bad_name {

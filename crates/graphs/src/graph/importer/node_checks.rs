@@ -1,11 +1,11 @@
 //! Finds the diagnostics that the importer reports while it visits the nodes, for several releases
 //! in one pass.
 //!
-//! Nodes are visited one after the other, each looked at in TensorFlow's order, and the first
-//! diagnostic ends it for a release. Most nodes are the same in every release, and are looked at
-//! once for all of them.
+//! Nodes are visited one after another, each checked in TensorFlow's order, and the first
+//! diagnostic ends the visit for a release. Most nodes are the same in every release, and are
+//! checked once for all of them.
 //!
-//! Knows what hangs together. It must never know how a node comes by its types.
+//! Depends on the edges, but not on the derivation of a node's types.
 
 mod shapes;
 
@@ -79,8 +79,8 @@ pub(super) enum Functions<'f> {
     Reexported(&'f ConcreteFunctions<'f>),
 }
 
-/// Nodes that have to be beside others that are not there, have deprecated operations, or call
-/// functions, there or not.
+/// Nodes that are colocated with missing nodes, have deprecated operations, or call functions,
+/// existing or not.
 fn needing_slow_path(context: &Context<'_>) -> HashSet<u32> {
     let index = context.index;
     let deprecated = index.deprecated().iter().map(|node| node.number);
@@ -102,7 +102,7 @@ struct Walk<'w> {
     visits: &'w Visits,
     /// The first node that a shape function refuses.
     shapes: Option<&'w ShapeDiagnostic>,
-    /// Nodes that need the slow path whatever their node signatures are.
+    /// Nodes that need the slow path for any node signature.
     slow: HashSet<u32>,
     pending: PerRelease<Pending>,
     back_edges: Vec<BackEdge>,
@@ -119,7 +119,7 @@ impl Walk<'_> {
         self.pending.values().all(|pending| pending.found.is_some())
     }
 
-    /// Each loader that has found nothing yet finds this.
+    /// Records a diagnostic for each loader that has none yet.
     fn all_find(&mut self, found: &DiagnosedNode) {
         for (_, pending) in self.pending.iter_mut() {
             pending.found.get_or_insert_with(|| found.clone());
@@ -135,12 +135,12 @@ impl Walk<'_> {
         self.context.signature_of(node)
     }
 
-    /// Returns the types that a node has for everybody.
+    /// Returns the types of a node, if they are the same for all loaders.
     fn common_types(&self, node: u32) -> Option<&NodeType> {
         self.context.node_signatures.types(self.node_signature(node)?.common_types()?)
     }
 
-    /// Returns the types that a node has for a loader, if it is valid by itself.
+    /// Returns the types of a node for a loader, if it is valid in isolation.
     fn types(&self, node: u32, profile: LoaderProfile) -> Option<&NodeType> {
         if let Some(function) = self.concrete_function(node, profile.release) {
             return Some(&function.types);
@@ -200,7 +200,7 @@ impl Walk<'_> {
             && self.context.index.output_shapes_of(node).is_none_or(is_shaped)
     }
 
-    /// Looks at a node for each loader that has found nothing yet.
+    /// Checks a node for each loader that has no diagnostic yet.
     fn take_slow_path(&mut self, node: u32) -> Result<(), GraphError> {
         let back = numbered(self.context.index.inputs(node)).filter(|(_, input)| {
             let from = self.context.index.source(*input);
@@ -262,7 +262,7 @@ impl Walk<'_> {
         Ok(self.shapes_of_inputs(node).or_else(|| self.output_shapes(node, profile)))
     }
 
-    /// Returns the number of tensors that a node takes and gives that calls a function.
+    /// Returns the number of inputs and outputs of a node that calls a function.
     fn tensors(&self, call: &CallingNode, profile: LoaderProfile) -> (u64, u64) {
         match self.types(call.number, profile) {
             Some(types) => (types.inputs.len(), types.outputs.len()),
@@ -313,7 +313,7 @@ impl Walk<'_> {
         Ok((found != expected).then_some(NodeDiagnostic::InputCount { found, expected }))
     }
 
-    /// Returns the diagnostic of what keeps a session from creating a node and its edges. A session
+    /// Returns the diagnostic that keeps a session from creating a node and its edges. A session
     /// rejects only extra inputs, and checks neither deprecation nor shapes nor functions.
     fn session_diagnostic(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         if let Some(diagnostic) = self.output_index(node, profile) {
@@ -396,7 +396,7 @@ impl Walk<'_> {
         self.find_edge(node, |position, input| self.type_diagnostic(node, position, input, profile))
     }
 
-    /// Returns the first diagnostic that `find` gives of an input of data, by its position, from a
+    /// Returns the first diagnostic that `find` returns for a data input, by its position, from a
     /// node that is visited before this one.
     fn find_edge(
         &self,
@@ -440,8 +440,8 @@ impl Walk<'_> {
         is_missing.then_some(NodeDiagnostic::NoShapeFunction).or(shape)
     }
 
-    /// Reports the diagnostics that show once all nodes were visited: nodes that never were, then
-    /// the edges that close loops.
+    /// Reports the diagnostics that occur once all nodes were visited: nodes that were never
+    /// visited, then the edges that close loops.
     fn finish(&mut self) {
         if self.is_over() {
             return;

@@ -1,14 +1,14 @@
-//! Checks the nodes that a meta graph names outside of its graph, as loaders do.
+//! Checks the nodes that a meta graph names outside its graph, as loaders do.
 //!
-//! Python looks up every node of a collection, makes variables, queues and contexts of the messages
-//! that it knows, restores variables through the saver, and runs an operation with the paths of
-//! assets. `tf.saved_model.load` makes a function of each signature besides, which must not need a
-//! placeholder that the signature does not feed.
+//! Python looks up every node of a collection, creates variables, queues and contexts from the
+//! messages that it knows, restores variables through the saver, and runs an operation with the
+//! paths of assets. `tf.saved_model.load` also makes a function of each signature, which must not
+//! need a placeholder that the signature does not feed.
 //!
-//! Of which kind a named node is, the shapes that signatures say and what is computed while a model
-//! is loaded are left to TensorFlow.
+//! The kinds of named nodes, the shapes in signatures, and computations while a model is loaded are
+//! left to TensorFlow.
 //!
-//! Knows which loader looks up which name. It must never know how names are written.
+//! Depends on the look-ups of each loader, but not on the encoding of names.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,7 +35,7 @@ use crate::{
     schema::SAVED_MODEL,
 };
 
-/// The collection of what a part of a graph needs of the rest.
+/// The collection with the external inputs of a part of a graph.
 const UNBOUND: &str = "unbound_inputs";
 
 /// Limit on the nodes visited in all while looking for placeholders that are not fed.
@@ -95,7 +95,7 @@ pub(super) fn judge(
 /// The number of outputs of nodes.
 struct OutputCounts<'l> {
     library: Library<'l>,
-    /// By where they begin, those of functions that were asked about.
+    /// Functions that were looked up, by the offsets of their starts.
     functions: HashMap<u64, Option<u64>>,
 }
 
@@ -148,9 +148,9 @@ enum LookupTarget {
         text: String,
         asked: Asked,
     },
-    /// The node that the C++ loader takes a text for.
+    /// The node as which the C++ loader interprets a text.
     InCpp(String),
-    /// Nothing can come of it: what there is, and what there should be.
+    /// An invalid name: the value found, and the value expected.
     Invalid(String, &'static str),
 }
 
@@ -188,7 +188,7 @@ impl Lookup {
     }
 }
 
-/// Something with a name of its own, as a diagnostic says it.
+/// A field with a name of its own, as shown in a diagnostic.
 fn whose(what: &str, key: &str) -> Rc<str> {
     format!("the {what} {:?}", shown(key.as_bytes())).into()
 }
@@ -276,8 +276,8 @@ fn collections(referring: &Referring) -> Vec<Lookup> {
     lookups
 }
 
-/// Returns the operation that is run once variables are there, if there is one: as Python looks it
-/// up, and as the C++ loader does.
+/// Returns the operation that is run once variables are restored, if there is one: as Python looks
+/// it up, and as the C++ loader does.
 fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
     if let Some(signature) = referring.signatures.get(INIT_SIGNATURE) {
         let by = whose("signature", INIT_SIGNATURE);
@@ -351,7 +351,7 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
     lookups
 }
 
-/// A node that something names.
+/// A node that is named by a field.
 #[derive(Debug)]
 struct ReferencedNode {
     place: Extent,
@@ -363,12 +363,12 @@ struct ReferencedNode {
 struct ReferencedNodes<'g> {
     nodes: HashMap<&'g [u8], ReferencedNode>,
     visited: Option<Visited<'g>>,
-    /// Nodes that were looked at for placeholders.
+    /// Number of nodes that were searched for placeholders.
     steps: usize,
 }
 
 impl ReferencedNodes<'_> {
-    /// Why a name cannot be looked up.
+    /// The reason why a name cannot be looked up.
     fn diagnostic(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportDiagnostic> {
         let (text, expected) = match &lookup.target {
             LookupTarget::Invalid(found, expected) => {
@@ -427,8 +427,8 @@ impl ReferencedNodes<'_> {
         Ok(None)
     }
 
-    /// Returns the first placeholder that is found on the way back from what is fetched, where that
-    /// does not end at a node that is fed.
+    /// Returns the first placeholder that is found on the way back from the fetched tensors,
+    /// without passing a fed one.
     fn placeholder_behind(
         &mut self,
         Visited { context, .. }: Visited<'_>,

@@ -1,5 +1,5 @@
-//! The order in which TensorFlow's importer visits the nodes of a graph, and what it finds on the
-//! way.
+//! The order in which TensorFlow's importer visits the nodes of a graph, and the diagnostics found
+//! on the way.
 
 use super::{
     calls::CallDiagnostic,
@@ -12,14 +12,14 @@ use crate::graph::{
     rules::LoopRole,
 };
 
-/// A node and what is wrong with it.
+/// A node and its diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeStructureDiagnostic {
     pub(super) node: u32,
     pub(super) kind: StructureDiagnosticKind,
 }
 
-/// Visits the nodes of a graph whose inputs are all there.
+/// Visits the nodes of a graph whose inputs all exist.
 pub(super) fn visits(index: &GraphIndex) -> Visits {
     if index.is_in_order() {
         return Visits::AsWritten(count(index.nodes().len()));
@@ -70,7 +70,7 @@ pub(super) fn first_diagnostic(
     visits: &Visits,
     calls: &[CallDiagnostic],
 ) -> Option<NodeStructureDiagnostic> {
-    // At one node, where it has to be comes before what it calls.
+    // For one node, colocation is checked before its call.
     let unresolved =
         |node| NodeStructureDiagnostic { node, kind: StructureDiagnosticKind::UnknownColocation };
     let calling = |call: &CallDiagnostic| NodeStructureDiagnostic {

@@ -1,12 +1,11 @@
 //! Finds the diagnostics that a session reports in functions when it places the nodes that call
 //! them.
 //!
-//! A handle of a resource has to be where the resource is. So where a PartitionedCall calls a
-//! function whose signature gives one, a session looks for a place for each node of that function
-//! as well, and of those that this one calls in the same way. Measured on TensorFlow 2.12, 2.16 and
-//! 2.21.
+//! A resource handle must be on the device of the resource. So if a PartitionedCall calls a
+//! function whose signature has one, a session also places each node of that function, and those of
+//! functions that it calls in the same way. Measured on TensorFlow 2.12, 2.16 and 2.21.
 //!
-//! Knows which functions are looked into. It must never know which devices there are.
+//! Depends on the placed functions, but not on the existing devices.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,10 +20,10 @@ use crate::{
     ops::Registry,
 };
 
-/// Operations that are kept: more than any release has.
+/// Limit on the operations that are kept: more than any release has.
 const MOST_OPERATIONS: usize = 1 << 14;
 
-/// The first node of a function that has something.
+/// The first node of a function with some property.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     function: Extent,
@@ -36,9 +35,9 @@ struct Place {
 pub(super) struct PlacementCheck {
     /// The first node with a device that no session can read.
     device: Option<Place>,
-    /// By operation, unless that is a function, the first node that has it and when it was found.
+    /// The first node of each operation other than a function, and the time when it was found.
     operations: HashMap<String, (usize, Place)>,
-    /// The first function whose loops are none.
+    /// The first function with invalid loops.
     loops: Option<FunctionDiagnostic>,
 }
 
@@ -61,7 +60,7 @@ impl PlacementCheck {
         Ok(found)
     }
 
-    /// Takes in a function if a session looks into it, and says what it calls.
+    /// Adds a function if a session places its nodes, and records its calls.
     fn add(
         &mut self,
         library: Library<'_>,
@@ -104,8 +103,8 @@ impl PlacementCheck {
         Ok(())
     }
 
-    /// Returns the first node that can be placed nowhere in a release: it is in no loop, its device
-    /// cannot be read, or there is no kernel for its operation.
+    /// Returns the first node that cannot be placed in a release: its loop is invalid, its device
+    /// cannot be parsed, or its operation has no kernel.
     pub(super) fn diagnostic(
         &self,
         library: Library<'_>,

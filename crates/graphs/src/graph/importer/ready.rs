@@ -1,16 +1,16 @@
 //! The nodes whose inputs were all visited: the lowest number comes first.
 //!
-//! Knows numbers. It must never know what waits for whom.
+//! Depends on numbers, but not on edges.
 
 /// Bits in a word.
 const WORD: usize = u64::BITS as usize;
 
-/// Numbers below a bound, as bits. Above the bits there is a level whose bits say which words below
-/// are not empty, and so on up to one word: the lowest number is found in as many steps as there
-/// are levels, and a million numbers take 127 KB.
+/// A set of numbers below a bound, as bits. Each word of a higher level has a bit for every word
+/// below that is not empty, up to a single word: the lowest number is found in one step per level,
+/// and a million numbers take 127 KB.
 #[derive(Debug)]
 pub(super) struct Ready {
-    /// From the numbers themselves up to one word.
+    /// The levels, from the numbers to the single word.
     levels: Vec<Vec<u64>>,
 }
 
@@ -28,7 +28,7 @@ impl Ready {
         }
     }
 
-    /// Puts a number in.
+    /// Inserts a number.
     pub(super) fn insert(&mut self, number: u32) {
         let mut position = number as usize;
         for level in &mut self.levels {
@@ -42,7 +42,7 @@ impl Ready {
         }
     }
 
-    /// Takes the lowest number out.
+    /// Removes and returns the lowest number.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let mut position = 0;
         for level in self.levels.iter().rev() {

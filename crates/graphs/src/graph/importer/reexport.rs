@@ -1,10 +1,10 @@
 //! Finds the diagnostics of `tf.saved_model.load` in a library of functions: it loads all of them,
 //! called or not.
 //!
-//! Functions are loaded after those that they name: by their operations and by attributes that are
-//! functions. One that names a function which is not there, or itself, can never be loaded.
+//! A function is loaded after the functions that it names, by operations and by function-valued
+//! attributes. One that names a missing function, or itself, can never be loaded.
 //!
-//! Knows which function names which. It must never know what is wrong inside of one.
+//! Depends on the references between functions, but not on their diagnostics.
 
 mod named;
 mod order;
@@ -46,7 +46,7 @@ use crate::{
 pub(super) struct ReexportedFunctions<'a> {
     /// The first diagnostic that `tf.saved_model.load` finds.
     pub(super) diagnostics: PerRelease<Option<ImportDiagnostic>>,
-    /// The functions as it leaves them; all of them where there is no diagnostic.
+    /// The functions as loaded; all of them if there is no diagnostic.
     pub(super) functions: ConcreteFunctions<'a>,
     /// The first diagnostic that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportDiagnostic>,
@@ -54,7 +54,7 @@ pub(super) struct ReexportedFunctions<'a> {
     /// TensorFlow does not find it equal to itself, which it asks when Python takes the function in
     /// once more.
     pub(super) unequal: PerRelease<Option<ImportDiagnostic>>,
-    /// The same for functions as they are written, which loaders of TensorFlow 1 take in.
+    /// The same for functions in their original form, which the loaders of TensorFlow 1 import.
     pub(super) unequal_as_written: PerRelease<Option<ImportDiagnostic>>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn unequal(
     Ok(found)
 }
 
-/// Notes a function that is not found equal to itself for the releases that have none so far.
+/// Records a function that is not found equal to itself, for the releases that have none so far.
 fn note_unequal(
     library: Library<'_>,
     (place, summary): (Extent, &FunctionSummary),
@@ -163,7 +163,7 @@ struct Loading<'a> {
 }
 
 impl<'a> Loading<'a> {
-    /// Loads the functions in that order.
+    /// Loads the functions in the given order.
     fn all(
         mut self,
         order: &[u32],
@@ -227,8 +227,8 @@ impl<'a> Loading<'a> {
         Ok(given)
     }
 
-    /// Says that a function cannot be loaded, as nodes of a signature need one that is loaded
-    /// later.
+    /// Records that a function cannot be loaded, because nodes of a signature need one that is
+    /// loaded later.
     fn refuse(&mut self, unloaded: &Unloaded, signature: u32) -> Result<(), GraphError> {
         let index = self.library.memo.index(self.library, unloaded.place)?;
         let node = numbered(&index.nodes).find(|(_, node)| node.signature == signature);
@@ -263,7 +263,7 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    /// Returns the function as each release has it that has found nothing yet, and finds nothing in
+    /// Returns the function as loaded by each release that has no diagnostic yet, and finds none in
     /// it.
     fn in_each_release(
         &mut self,

@@ -1,4 +1,4 @@
-//! Checks the nodes of a graph for each release, as each loader checks them.
+//! Checks the nodes of a graph for each release and each loader.
 
 use super::{
     body_shapes::CalledShapes,
@@ -28,19 +28,20 @@ pub(in super::super) struct CheckedNodes {
 }
 
 impl CheckedNodes {
-    /// A graph in whose nodes no loader finds anything, and whose shapes were not asked for.
+    /// Creates the result for a graph in whose nodes no loader finds anything, and whose shapes
+    /// were not requested.
     pub(in super::super) fn accepted(releases: Releases<'_>) -> Self {
         Self { evidence: releases.all(Evidence::default()), do_shapes_fit: false }
     }
 
-    /// Returns a graph with a diagnostic that every loader of every release finds.
+    /// Creates the result for a graph with a diagnostic that every loader of every release finds.
     fn refused(diagnostic: &ImportDiagnostic, releases: Releases<'_>) -> Self {
         Self { evidence: releases.all(Evidence::of_nodes(diagnostic)), do_shapes_fit: false }
     }
 }
 
-/// Returns the evidence of a graph in which the importer finds a diagnostic before it asks what
-/// operations are.
+/// Returns the evidence for a graph in which the importer finds a diagnostic before it looks up
+/// operations.
 pub(in super::super) fn structure_evidence(
     diagnostic: &StructureDiagnostic,
     releases: Releases<'_>,
@@ -139,7 +140,8 @@ fn check_visited(
     // A session finds nothing where the import finds nothing.
     let session = match import.values().all(Option::is_none) {
         true => import.clone(),
-        // Attribute values that a session has not checked make shapes that no other loader sees.
+        // Shapes from attribute values that a session does not check are invisible to other
+        // loaders.
         false => with_strictness(Strictness::Session)?.map(|release, own| match &import[release] {
             import if is_shape(&own) && !is_shape(import) => import.clone(),
             _ => own,
@@ -176,7 +178,7 @@ pub(super) fn loaded(
     functions: &ConcreteFunctions<'_>,
 ) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let functions = Functions::Reexported(functions);
-    // Of functions that have other names by now, less is known and no more refused.
+    // Less is known of renamed functions, and no more is refused.
     let shapes = if do_shapes_fit { None } else { shape_diagnostic(context, visits, None)? };
     first_diagnostics(context, visits, Strictness::Load, functions, shapes.as_ref())
 }

@@ -1,6 +1,6 @@
 //! Checks the saver of a meta graph, which Python creates once the nodes are imported.
 //!
-//! Knows what a saver has to name. It must never know whether that is there.
+//! Depends on the names that a saver must have, but not on the existence of the nodes.
 
 use crate::graph::{ImportDiagnostic, ImportDiagnosticKind, MetaGraph};
 

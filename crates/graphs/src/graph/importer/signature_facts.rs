@@ -1,10 +1,10 @@
-//! Finds the nodes of functions that are valid in every release, one signature after the other.
+//! Finds the nodes of functions that are valid in every release, by signature.
 //!
-//! Functions of one library have the same node signatures, so that each node signature is asked
-//! about once for all of them. Only what is valid whichever way a function is looked at counts as
-//! valid here; all others are looked at function by function.
+//! Functions of one library share node signatures, so each is checked once for all of them. A node
+//! counts as valid here only if it is valid in every context; all others are checked function by
+//! function.
 //!
-//! Knows node signatures and releases. It must never know how the nodes hang together.
+//! Depends on node signatures and releases, but not on edges.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ pub(super) struct SignatureFacts {
 struct NamedOutput {
     /// The number of its name.
     name: u32,
-    /// The index of the output's first tensor among all tensors that the node gives.
+    /// The index of the output's first tensor among all output tensors of the node.
     first: u64,
     count: u64,
 }
@@ -65,7 +65,7 @@ impl SignatureFacts {
         }
         let (mut outputs, mut first) = (Vec::with_capacity(counts.len()), 0_u64);
         for (output, count) in definition.outputs().zip(counts) {
-            // Python counts the tensors of an output otherwise where defaults are left out.
+            // Python counts the tensors of an output differently where defaults are omitted.
             if tensors(&output, |name| signature.attributes.get(name)) != count {
                 return None;
             }
@@ -126,7 +126,7 @@ fn is_self_contained(signature: &BodySignature, functions: &FunctionNames) -> bo
 /// [reader](crate::graph::index::FunctionReader).
 #[derive(Debug, Default)]
 pub(super) struct KnownSignatures {
-    /// By the number of the node signature, once it was asked for, and by release.
+    /// The facts by node signature, once requested, and by release.
     node_signatures: Vec<Option<FactsPerRelease>>,
     /// The types of the last function, which many have.
     types: Option<Rc<NodeType>>,
@@ -193,7 +193,7 @@ fn in_each_release(
             return known.clone();
         }
         let mut found = SignatureFacts::of(signature, definition, registry, names).map(Rc::new);
-        // A definition that has changed mostly makes the same of a node.
+        // A changed definition usually gives the same result for a node.
         if let Some((_, known)) = before.as_ref().filter(|(_, known)| *known == found) {
             found = known.clone();
         }

@@ -1,6 +1,6 @@
-//! The signatures of the functions of a library, read where somebody asks for one.
+//! The signatures of the functions of a library, each read when it is first needed.
 //!
-//! Knows where functions are. It must never know what is in them.
+//! Depends on the places of functions, but not on their bodies.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -10,10 +10,10 @@ use crate::{
     ops::{Operation, OperationList, Registry},
 };
 
-/// Signatures of small functions that are kept from one function to the next.
+/// Number of signatures of small functions that are kept from one function to the next.
 const KEPT: usize = 1 << 10;
 
-/// Bytes of a small function in the file: its signature takes about as much.
+/// Length in bytes up to which a function is small: its signature has about the same length.
 const SMALL: u64 = 1 << 10;
 
 /// The signatures so far, by the hashes of the functions' names: each a list with one operation.
@@ -24,8 +24,8 @@ pub(in super::super) struct Signatures {
 }
 
 impl Signatures {
-    /// Forgets signatures that are read again at little cost, if there are many. No function may be
-    /// looked at meanwhile.
+    /// Drops signatures that are cheap to reread, if there are many. No function may be in use
+    /// meanwhile.
     pub(super) fn forget(&mut self) {
         if self.of_small.len() > KEPT {
             self.of_small = HashMap::new();

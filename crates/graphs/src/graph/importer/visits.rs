@@ -1,20 +1,19 @@
-//! The order in which TensorFlow's importer visits nodes, each after those that it has as inputs.
+//! The order in which TensorFlow's importer visits nodes, each after its inputs.
 //!
-//! Knows what goes into what. It must never know what nodes are, nor whether they are valid.
+//! Depends on edges, but not on operations or validity.
 
 use super::{count, lists::Lists, ready::Ready};
 use crate::graph::rules::LoopRole;
 
-/// When a node is visited that never is.
+/// The time of a node that is never visited.
 pub(super) const NEVER: u32 = u32::MAX;
 
-/// When each node of a graph is visited.
+/// The visiting time of each node of a graph.
 #[derive(Debug)]
 pub(in super::super) enum Visits {
-    /// This number of nodes, in the order in which they are written: every input is the name of an
-    /// earlier node.
+    /// This number of nodes, in the order of the file: every input is the name of an earlier node.
     AsWritten(u32),
-    /// By the number of the node; [`NEVER`] for those that are part of a cycle, or behind one.
+    /// The time by node; [`NEVER`] for nodes that are part of a cycle or follow one.
     Determined { visits: Vec<u32>, crash: Option<Crash> },
 }
 
@@ -23,12 +22,12 @@ pub(in super::super) enum Visits {
 pub(in super::super) struct Crash {
     /// The node that it visits.
     pub(super) at: u32,
-    /// The head of a loop that had all it waits for, and gets another input from there.
+    /// The head of a loop that had all inputs for which it waits, and gets another one.
     pub(super) head: u32,
 }
 
 impl Visits {
-    /// When a node is visited.
+    /// The visiting time of a node.
     pub(super) fn of(&self, node: u32) -> u32 {
         match self {
             Self::AsWritten(_) => node,
@@ -76,24 +75,25 @@ fn sorted(visits: &[u32]) -> Vec<u32> {
     order
 }
 
-/// An edge: one node has an output of another as an input.
+/// An edge: an output of one node is an input of another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-/// Visits nodes, the lowest number first among those whose inputs were visited, and says when each
-/// was; [`NEVER`] for those that were not. `pending` has how many inputs each node waits for. Also
-/// where TensorFlow crashes, as it takes one from a node that waits for nothing any more.
+/// Visits nodes, the lowest number first among those whose inputs were visited, and returns the
+/// time of each; [`NEVER`] for those that were not visited. `pending` has the number of inputs for
+/// which each node waits. Also returns the place where TensorFlow crashes, because it subtracts an
+/// input from a node that waits for none.
 ///
-/// One word a node says how many inputs it still waits for, and once it is visited, when.
+/// One word per node: the number of inputs for which it waits, and after the visit, the time.
 pub(super) fn visit(
     edges: impl Iterator<Item = Edge> + Clone,
     mut pending: Vec<u32>,
     loop_role: impl Fn(u32) -> LoopRole,
 ) -> Visits {
-    // By node, the nodes that have it as an input, as often as they have it.
+    // The consumers of each node, as often as they use it.
     let consumers = Lists::of(edges.map(|edge| (edge.from, edge.to)), pending.len());
     let mut ready = Ready::below(pending.len());
     let mut visited = Visited::none(pending.len());
@@ -110,8 +110,8 @@ pub(super) fn visit(
         visits += 1;
         let goes_back = loop_role(number) == LoopRole::NextIteration;
         for to in &consumers[number] {
-            // No node waits for the edge that closes a loop; not even where it is a control edge,
-            // for which the head of the loop then waits for ever.
+            // No node waits for the edge that closes a loop, even if it is a control edge, for
+            // which the head of the loop then waits forever.
             if goes_back && loop_role(*to) == LoopRole::Merge {
                 continue;
             }
@@ -134,7 +134,7 @@ pub(super) fn visit(
     Visits::Determined { visits: pending, crash }
 }
 
-/// The nodes that wait for nothing any more, as bits.
+/// The nodes that no longer wait for inputs, as bits.
 struct Visited(Vec<u64>);
 
 impl Visited {

@@ -1,7 +1,7 @@
-//! The diagnostics of an object graph, and which of them a release finds first.
+//! The diagnostics of an object graph, and the selection of the one that a release finds first.
 //!
-//! Knows the order in which `tf.saved_model.load` looks. It must never know how a diagnostic was
-//! found.
+//! Depends on the order of the steps of `tf.saved_model.load`, but not on the checks that find
+//! diagnostics.
 
 use crate::{
     graph::{
@@ -14,17 +14,17 @@ use crate::{
 /// The step of a loader that finds a diagnostic, in the loader's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// It builds the functions of the library.
+    /// The functions of the library are built.
     Functions,
-    /// It brings the objects into an order.
+    /// The objects are ordered.
     Order,
-    /// It makes the objects.
+    /// The objects are created.
     Objects,
-    /// It gives each object its children.
+    /// Each object gets its children.
     Children,
-    /// It binds the functions that no object has.
+    /// The functions that belong to no object are bound.
     Remaining,
-    /// It calls the functions that save objects.
+    /// The functions that save objects are called.
     Saving,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Whose {
     Function(String),
 }
 
-/// Something that some release refuses.
+/// A diagnostic for some release.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectDiagnostic {
     pub(super) step: Step,
@@ -51,7 +51,8 @@ pub(super) struct ObjectDiagnostic {
     releases: PerRelease<bool>,
 }
 
-/// Diagnostics that are kept, each of which some release finds; a broken file has one.
+/// Limit on the diagnostics that are kept, each of which some release finds; a damaged file has
+/// one.
 const MOST_DIAGNOSTICS: usize = 64;
 
 /// The diagnostics so far.
@@ -94,7 +95,7 @@ impl<'r> ObjectDiagnostics<'r> {
         self.found.push(ObjectDiagnostic { step, whose, kind: kind(), found, expected, releases });
     }
 
-    /// Forgets the diagnostics of objects that are made otherwise than they say.
+    /// Drops the diagnostics of objects that are created otherwise than declared.
     pub(super) fn forget_objects(&mut self, is_other: impl Fn(u32) -> bool) {
         self.found.retain(|diagnostic| match diagnostic.whose {
             Whose::Object(number) => diagnostic.step != Step::Objects || !is_other(number),
@@ -102,7 +103,7 @@ impl<'r> ObjectDiagnostics<'r> {
         });
     }
 
-    /// The diagnostic that each release finds first.
+    /// Returns the first diagnostic of each release.
     pub(super) fn first(&self) -> PerRelease<Option<&ObjectDiagnostic>> {
         let of_release = |release: ReleaseId| {
             self.found.iter().filter(move |diagnostic| diagnostic.releases[release])

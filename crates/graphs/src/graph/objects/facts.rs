@@ -1,23 +1,22 @@
 //! The facts that are kept of an object graph until all of it was read.
 //!
-//! Knows objects by their numbers and functions by the hashes of their names. It must never know
-//! what a loader makes of them.
+//! Depends on objects by number and functions by the hashes of their names, but not on the loaders.
 
 use std::collections::HashMap;
 
 use super::parameters::Parameter;
 
-/// Bytes that are kept of an object graph. One that needs more (a million objects that say a lot)
-/// is not judged.
+/// Limit on the memory that is kept for an object graph, in bytes. One that needs more (a million
+/// objects with many facts) is not judged.
 const MOST_KEPT: usize = 8 << 20;
 
-/// Objects whose parents are kept, to say where an object is.
+/// Limit on the objects whose parents are kept, for describing the position of an object.
 const MOST_PARENTS: usize = 1 << 20;
 
 /// The kind of an object, by what a loader creates for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ObjectKind {
-    /// Nothing that anybody knows.
+    /// An unknown kind.
     #[default]
     Unset,
     User,

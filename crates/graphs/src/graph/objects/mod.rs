@@ -2,10 +2,10 @@
 //! the Python objects that were exported, their references, and the functions that they are or
 //! call.
 //!
-//! The object graph is read once, and what is kept of it is bounded. What a loader asks of the
-//! checkpoint beside the model is no part of this.
+//! The object graph is read once, and the memory for it is bounded. The loader's checks on the
+//! checkpoint of the model are not included.
 //!
-//! Knows the order in which a loader looks. It must never know what is in a function.
+//! Depends on the order of a loader's checks, but not on the bodies of functions.
 
 mod diagnostics;
 mod facts;

@@ -1,9 +1,9 @@
 //! Recognises texts that Python rejects as names or as integers.
 //!
 //! Knows ASCII, where every release of Python answers alike; texts with other letters are
-//! undecided. It must never know what a name stands for.
+//! undecided. Does not depend on the use of a name.
 
-/// The words of Python that are no names, since 3.7.
+/// The keywords of Python since 3.7, which are not identifiers.
 const KEYWORDS: [&[u8]; 35] = [
     b"False",
     b"None",

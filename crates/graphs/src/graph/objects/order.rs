@@ -5,7 +5,7 @@
 //! The rules are those of `_generate_ordered_node_ids` in `load.py` and of `order_by_dependency` in
 //! `trackable_utils.py`, the same in TensorFlow 2.12, 2.16 and 2.21.
 //!
-//! Knows numbers of objects. It must never know what they are.
+//! Depends on the numbers of objects, but not on their kinds.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use super::facts::{Edge, Facts, ObjectKind};
 /// The reason why the objects cannot be ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderDiagnostic {
-    /// An object depends on one that is not there.
+    /// An object depends on a missing one.
     Unresolved(Edge),
-    /// This object depends on itself, at once or through others.
+    /// The object depends on itself, directly or through others.
     Circle(u32),
 }
 
@@ -74,7 +74,7 @@ fn depends(facts: &Facts, object: u32) -> bool {
     matches!(kind, Some(ObjectKind::Function | ObjectKind::BareFunction))
 }
 
-/// Returns one that is in a circle, or only circles lead to it.
+/// Returns an object that is in a cycle, or is reached only from cycles.
 fn circle(count: usize, mut edges: Vec<(usize, usize)>) -> Option<usize> {
     if edges.is_empty() {
         return None;

@@ -5,7 +5,7 @@
 //! `inspect.Signature` in Python: the same in TensorFlow 2.12, 2.16 and 2.21. What Python makes of
 //! a value that no exporter writes there is left open ([`Spec::Unclear`]).
 //!
-//! Knows parameters. It must never know which object has them.
+//! Depends on parameters, but not on the object that has them.
 
 use super::{
     names::{is_no_identifier, parameter_name},

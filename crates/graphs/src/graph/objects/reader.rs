@@ -1,8 +1,8 @@
 //! Reads an object graph (`tensorflow.SavedObjectGraph`) in one walk, and tells of what is wrong
 //! with an object or function by itself.
 //!
-//! Knows how objects are written. It must never know what they are to one another: that is judged
-//! when all have been read.
+//! Depends on the encoding of objects; the relations between them are judged when all have been
+//! read.
 
 mod own;
 
@@ -165,7 +165,7 @@ impl<'r> ObjectReader<'r> {
         self.structures.clear();
     }
 
-    /// Says what the object is. What it was before is gone.
+    /// Sets the kind of the object, replacing the previous one.
     fn set_kind(&mut self, kind: ObjectKind) {
         if self.object.kind == kind {
             return;

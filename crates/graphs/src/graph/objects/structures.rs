@@ -1,8 +1,7 @@
 //! Values of Python as a SavedModel writes them down (`tensorflow.StructuredValue`), as a tree in
 //! one piece of memory that is used again for the next one.
 //!
-//! Knows how the values are written, and what a parser makes of a field that comes twice. It must
-//! never know what a loader makes of a value.
+//! Depends on the encoding of values and the merging of repeated fields, but not on the loaders.
 
 use crate::{
     scan::{Kind as FieldKind, Step},

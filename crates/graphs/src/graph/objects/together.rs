@@ -4,7 +4,7 @@
 //! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
 //! one counts from the end.
 //!
-//! Knows what was kept of an object graph. It must never know how it was read.
+//! Depends on the facts kept of an object graph, but not on its encoding.
 
 use std::collections::HashSet;
 

@@ -4,7 +4,7 @@
 //! a value must be something, a type must be one that the release has, a class one that it can
 //! build, and a named tuple must have a name and fields as Python wants them.
 //!
-//! Knows values. It must never know which object or function has one.
+//! Depends on values, but not on the objects or functions that have them.
 
 use std::collections::HashSet;
 
@@ -28,15 +28,15 @@ const REGISTERED_CLASSES: [i32; 2] = [12, 13];
 /// A diagnostic of a structured value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ValueDiagnostic {
-    /// It is nothing.
+    /// The value is unset.
     Unset,
     /// A type of this number, which a release may not have.
     Type(i32),
     /// A class of this number, which no release builds.
     Class(i32),
-    /// A name that Python does not take.
+    /// A name that Python does not accept.
     Name(String),
-    /// Two fields of one name.
+    /// Two fields have one name.
     FieldTwice(String),
 }
 
@@ -79,7 +79,7 @@ pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
     registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
 }
 
-/// Goes through values, with memory that is used again.
+/// Walks over values, reusing memory.
 #[derive(Debug, Default)]
 pub(super) struct ValueJudge {
     pending: Vec<At>,
@@ -88,7 +88,7 @@ pub(super) struct ValueJudge {
 }
 
 impl ValueJudge {
-    /// Tells of all that is wrong with a value and with those inside of it.
+    /// Reports all diagnostics of a value and its nested values.
     pub(super) fn judge(
         &mut self,
         structures: &Structures,

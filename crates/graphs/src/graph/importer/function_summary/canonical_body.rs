@@ -1,7 +1,6 @@
-//! Functions that are written as TensorFlow writes most of them: their nodes, and the
-//! kinds of the edges between them.
+//! Functions in TensorFlow's usual encoding: their nodes, and the kinds of the edges between them.
 //!
-//! Knows one function and its node signatures. It must never know a release.
+//! Depends on one function and its node signatures, but not on a release.
 
 use std::{collections::HashSet, rc::Rc};
 
@@ -16,7 +15,7 @@ use crate::graph::{
     rules::LoopRole,
 };
 
-/// Kinds of edges that are told apart; a function with more is looked at node by node.
+/// Limit on the kinds of edges; a function with more is checked node by node.
 const MOST_EDGES: usize = 1 << 16;
 
 /// The source of a tensor in a function.
@@ -28,7 +27,7 @@ enum Giver {
     Node { signature: u32, output: u32, element: u32 },
 }
 
-/// The edges from one giver to the same input of nodes of one signature.
+/// The edges from one source to the same input of nodes of one signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct EdgeKind {
     from: Giver,
@@ -36,19 +35,19 @@ struct EdgeKind {
     input: u32,
 }
 
-/// The nodes of a function and the edges between them, each kind once.
+/// The nodes of a function and the edges between them, each kind stored once.
 #[derive(Debug)]
 pub(super) struct Edges {
     edges: HashSet<EdgeKind, foldhash::fast::RandomState>,
-    /// By node signature, how many inputs of data its nodes have, which is the same for all of
-    /// them.
+    /// The number of data inputs of each node signature, which is the same for all of its nodes.
     inputs: Vec<Option<u32>>,
-    /// The givers of returned tensors, with the types of the results.
+    /// The sources of returned tensors, with the types of the results.
     returned: Vec<(Giver, i32)>,
 }
 
 impl Edges {
-    /// Returns true if nodes of these signatures take and give the types that the edges need.
+    /// Returns true if nodes of these signatures have the input and output types that the edges
+    /// need.
     pub(super) fn are_valid(&self, node_signatures: &[Rc<SignatureFacts>]) -> bool {
         let given = |from: Giver| match from {
             Giver::Argument(data_type) => Some(ElementType::new(data_type, false)),
@@ -81,12 +80,11 @@ impl Edges {
     }
 }
 
-/// A function with names of its own for everything, each input and result written in full, and
-/// nothing wrong with it whatever its operations are.
+/// A function with unique names, each input and result in full form, and no diagnostic that is
+/// independent of operations.
 #[derive(Debug)]
 pub(super) struct CanonicalBody {
-    /// The edges; `None` if no release was given, or a loader finds something wrong with an
-    /// attribute of a node.
+    /// The edges; `None` if no release was given, or a loader refuses an attribute of a node.
     pub(super) edges: Option<Edges>,
 }
 
@@ -144,7 +142,7 @@ impl CanonicalBody {
     }
 }
 
-/// Whose each name is, where each is one's own and nothing else is wrong with anybody's.
+/// The owner of each name, if all names are unique and there is no other diagnostic.
 fn owners(function: &FunctionIndex) -> Option<Owners> {
     let room = function.arguments.len() + function.nodes.len();
     let mut owners = Owners::with_capacity_and_hasher(room, Default::default());
@@ -163,7 +161,7 @@ fn owners(function: &FunctionIndex) -> Option<Owners> {
     Some(owners)
 }
 
-/// A look at all inputs and results of a function.
+/// A pass over all inputs and results of a function.
 struct CanonicalWalk<'f> {
     function: &'f FunctionIndex,
     owners: &'f Owners,
@@ -194,8 +192,8 @@ impl CanonicalWalk<'_> {
         Some(())
     }
 
-    /// Returns the giver of the tensor that an input of a node names: `Some(None)` for a control
-    /// input. `None` if the input is not written in full, or names nothing.
+    /// Returns the source of the tensor that an input of a node names: `Some(None)` for a control
+    /// input. `None` if the input is not in full form, or its source does not exist.
     fn giver(&mut self, target: &Target, to: u32) -> Option<Option<Giver>> {
         let is_alone = target.suffix == Suffix::None;
         match (self.owners.get(&target.name)?, target.control) {

@@ -1,6 +1,6 @@
 //! Reasons for which TensorFlow does not find a function equal to itself.
 //!
-//! Knows one function. It must never know who compares it.
+//! Depends on one function, but not on the loaders that compare it.
 
 use std::collections::HashSet;
 
@@ -29,11 +29,11 @@ pub(in super::super) enum ComparedFunction {
 pub(in super::super) struct Unequal {
     /// A node has the name of another one.
     twice: Option<BoxedDiagnostic>,
-    /// Nodes with tensors that are not compared, as they cannot be read.
+    /// Nodes with tensors that cannot be read, and therefore not compared.
     tensors: Box<[(u32, TensorDiagnostic)]>,
     /// The same among the attributes of the function itself.
     own: Box<[TensorDiagnostic]>,
-    /// The same among those that it has no more once it is loaded.
+    /// Likewise among the attributes that it no longer has once it is loaded.
     passing: Box<[TensorDiagnostic]>,
 }
 

@@ -1,7 +1,6 @@
-//! The order in which a body is built: what the call gives, arguments, operations, outputs.
+//! Builds a body in TensorFlow's order: attributes of the call, arguments, operations, outputs.
 //!
-//! Knows the function, the release and the call. It must never know who calls, nor how the function
-//! is written.
+//! Depends on the function, the release and the call, but not on the caller or the encoding.
 
 use std::collections::hash_map::Entry;
 
@@ -53,23 +52,22 @@ pub(super) struct Instantiation<'a, D> {
     pub(super) function: &'a FunctionIndex,
     pub(super) scope: Scope<'a>,
     pub(super) definitions: &'a D,
-    /// By node signature: whether its attributes can be bound.
+    /// True if the attributes can be bound, by node signature.
     pub(super) unbound: Vec<Option<String>>,
-    /// By node signature; `None` for an operation that is not there.
+    /// The operation, by node signature; `None` if it does not exist.
     pub(super) node_signatures: Vec<Option<SignatureTypes>>,
     pub(super) arguments: Vec<ArgumentTypes>,
     pub(super) argument_names: NameMap<u32>,
     pub(super) node_names: NameMap<u32>,
-    /// Further nodes of one name, which is seen late where they give other things.
+    /// Further nodes of one name, which is detected late if their outputs differ.
     pub(super) namesakes: NameMap<Vec<u32>>,
     /// A list of arguments has the name of a node.
     pub(super) is_ambiguous: bool,
-    /// The nodes that ask for references which they do not get, ascending, with the first input
-    /// that should be one.
+    /// The nodes that require references but do not get them, ascending, with the first such input.
     pub(super) missing_references: Vec<(u32, u32)>,
-    /// The results that should be references and are none.
+    /// The results that should be references but are not.
     pub(super) missing_result_references: Vec<u32>,
-    /// The types of a node that gives nothing.
+    /// The types of a node without outputs.
     pub(super) nothing: TypeList,
     pub(super) built: Built,
 }
@@ -106,7 +104,7 @@ pub(in super::super) fn instantiate<D: Definitions>(
     }
 }
 
-/// A diagnostic of names is one of every release if names alone show one.
+/// A diagnostic of names concerns every release if names alone show it.
 fn of_release(function: &FunctionIndex, mut diagnostic: BoxedDiagnostic) -> BoxedDiagnostic {
     if let InstantiationDiagnosticKind::Names(kind) = diagnostic.kind
         && !kind.is_of_graphs()
@@ -158,7 +156,7 @@ impl<D: Definitions> Instantiation<'_, D> {
 
     fn arguments(&mut self) -> Result<(), BoxedDiagnostic> {
         let scope = self.scope;
-        // Defaults are for placeholders: what the call does not give is not there.
+        // Defaults are for placeholders: an attribute that the call does not give is missing.
         let given = |name: &str| scope.given(name).cloned();
         for (number, argument) in (0_u32..).zip(self.scope.signature.inputs()) {
             let part = Part::Argument(number);

@@ -1,6 +1,6 @@
 //! Diagnostics of bodies that cannot be built.
 //!
-//! Knows the diagnostics of functions and their texts. It must never know how they are found.
+//! Depends on the diagnostics and their texts, but not on the checks that find them.
 
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ pub(in super::super) struct InstantiationDiagnostic {
     pub(in super::super) expected: String,
 }
 
-/// A diagnostic that is handed on.
+/// A diagnostic before it is reported.
 pub(in super::super) type BoxedDiagnostic = Box<InstantiationDiagnostic>;
 
 /// A diagnostic in a function of the library.
@@ -32,16 +32,16 @@ pub(in super::super) type BoxedDiagnostic = Box<InstantiationDiagnostic>;
 pub(in super::super) struct FunctionDiagnostic {
     /// The extent of the function in the file.
     pub(in super::super) function: Extent,
-    /// Shared by functions that have the same wrong with them.
+    /// Shared by functions with the same diagnostic.
     pub(in super::super) diagnostic: Rc<InstantiationDiagnostic>,
 }
 
 /// The kind of a diagnostic of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum InstantiationDiagnosticKind {
-    /// Something that depends on no release.
+    /// A diagnostic that is independent of the release.
     Names(BodyDiagnosticKind),
-    /// The same where another release may have it otherwise.
+    /// A diagnostic that another release may not have.
     Release(BodyDiagnosticKind),
     Import(ImportDiagnosticKind),
 }
@@ -63,7 +63,7 @@ impl InstantiationDiagnostic {
         })
     }
 
-    /// Returns the same with what is there and what should be.
+    /// Sets the value found and the value expected.
     pub(in super::super) fn with(
         mut self: Box<Self>,
         found: impl AsRef<str>,
@@ -74,7 +74,7 @@ impl InstantiationDiagnostic {
         self
     }
 
-    /// Returns the same with the operation of a node.
+    /// Sets the operation of a node.
     pub(in super::super) fn of_operation(
         mut self: Box<Self>,
         function: &FunctionIndex,

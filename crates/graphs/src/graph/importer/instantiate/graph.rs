@@ -1,4 +1,4 @@
-//! Finds the diagnostics that show once the nodes of a body are put into a graph.
+//! Finds the diagnostics that occur once the nodes of a body are put into a graph.
 
 use super::{
     build::{Definitions, Instantiation, numbered},
@@ -154,7 +154,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         Ok(())
     }
 
-    /// Arguments and results that are written as nodes name one of the call by its number.
+    /// Arguments and results that are nodes name an argument or result of the call by its number.
     fn arguments_by_hand(&mut self) -> Result<(), BoxedDiagnostic> {
         for (number, node) in numbered(&self.function.nodes) {
             let Some(signature) = self.function.node_signatures.get(node.signature as usize) else {

@@ -150,7 +150,7 @@ impl<D: Definitions> Instantiation<'_, D> {
         }
     }
 
-    /// Returns a node that gives nothing, named by itself.
+    /// Returns a node without outputs, which is named without an output.
     fn no_output(&self, target: &Target) -> Option<Item<'_>> {
         let mut types = self.nodes(target).filter_map(|node| self.types_of(node));
         types.find(|types| types.outputs.is_empty())?;

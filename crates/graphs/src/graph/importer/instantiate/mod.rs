@@ -1,12 +1,12 @@
 //! Builds the body of a function for one release, as its importer does for the first call.
 //!
-//! The order is TensorFlow's: what the call gives, the arguments, placeholders and operations, the
-//! outputs of all nodes, their inputs, what is returned, names; then the graph that comes of it:
-//! references, cycles, shape functions. Attributes are looked at only where the type or number of
-//! an argument depends on them, and then as a default: a number that is none is 0.
+//! The order is TensorFlow's: the attributes of the call, the arguments, placeholders and
+//! operations, the outputs of all nodes, their inputs, the returned values, names; then the
+//! resulting graph: references, cycles, shape functions. Attributes are looked at only where the
+//! type or number of an argument depends on them, and then as a default: a number that is none is
+//! 0.
 //!
-//! Knows the function, the release and the call. It must never know who calls, nor how the function
-//! is written.
+//! Depends on the function, the release and the call, but not on the caller or the encoding.
 
 mod build;
 mod diagnostic;

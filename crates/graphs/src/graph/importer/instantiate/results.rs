@@ -13,8 +13,8 @@ use crate::graph::{
     rules::is_body_name,
 };
 
-/// Names that one list of arguments or results makes are compared up to this many: a function with
-/// more arguments cannot be called, because TensorFlow counts each of them as a node.
+/// Limit on the names generated for one list of arguments or results that are compared: a function
+/// with more arguments cannot be called, because TensorFlow counts each of them as a node.
 const LONGEST_LIST: u64 = 1 << 16;
 
 impl<D: Definitions> Instantiation<'_, D> {

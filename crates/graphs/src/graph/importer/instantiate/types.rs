@@ -1,6 +1,6 @@
-//! The tensors that arguments of functions and of the nodes in them are.
+//! The tensors of arguments of functions, and of inputs and outputs of their nodes.
 //!
-//! Knows types and how many of them there are. It must never know what a node or a function is.
+//! Depends on types and their counts, but not on nodes or functions.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::{
     ops::{Argument, ArgumentSource, Operation, type_name},
 };
 
-/// Numbers of types above this one are those of references.
+/// Type numbers above this one are reference types.
 const REFERENCES: i32 = 100;
 
 /// The tensors of one argument of a node.
@@ -27,43 +27,44 @@ pub(in super::super) struct ArgumentTypes {
     pub(super) is_reference: bool,
 }
 
-/// Why the types of an argument cannot be known.
+/// The reason why the types of an argument cannot be determined.
 #[derive(Clone, Debug)]
 pub(in super::super) enum TypeDiagnostic {
-    /// The attribute is not there and has no default.
+    /// The attribute is missing and has no default.
     Missing(String),
     /// The number of tensors is negative.
     Negative(String, i64),
 }
 
-/// The types that nodes of one signature take and give.
+/// The types of the inputs and outputs of nodes of one signature.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SignatureTypes {
     pub(super) inputs: Vec<Result<ArgumentTypes, TypeDiagnostic>>,
     pub(super) outputs: Vec<ArgumentTypes>,
     /// The outputs that inputs and results refer to, by the numbers of their names.
     pub(super) by_name: HashMap<u32, usize>,
-    /// Why the outputs cannot be known.
+    /// The reason why the outputs cannot be determined.
     pub(super) output_diagnostic: Option<TypeDiagnostic>,
-    /// A number that is beyond 32 bits, or none, which is seen only once the node is made.
+    /// A number beyond 32 bits, or a value that is not a number, which is detected only when the
+    /// node is created.
     pub(super) late_diagnostic: Option<LateDiagnostic>,
     pub(super) has_shape_function: bool,
-    /// Nothing but the name of the operation is known: anything goes.
+    /// Only the name of the operation is known: any inputs and outputs are accepted.
     pub(super) is_open: bool,
 }
 
 /// A diagnostic of a node that is reported when the node is created.
 #[derive(Clone, Debug)]
 pub(super) enum LateDiagnostic {
-    /// The attribute is no number.
+    /// The attribute is not a number.
     Kind(String),
-    /// The attribute is no type.
+    /// The attribute is not a type.
     Type(String),
     /// The number is too large.
     Number(String, i64),
     /// An argument of a function without a type.
     NoType(String),
-    /// A reference to what is a reference already.
+    /// A reference to a reference.
     Reference(String),
 }
 
@@ -82,7 +83,7 @@ impl<'t> Item<'t> {
     }
 }
 
-/// Walks over types from a position on.
+/// Iterates over types from a position.
 #[derive(Clone, Copy)]
 pub(super) struct Runs<'t> {
     pub(super) runs: &'t [TypeRun],
@@ -95,7 +96,7 @@ impl<'t> Runs<'t> {
         Self { runs: types.runs().get(behind..).unwrap_or_default(), at: from }
     }
 
-    /// Returns the next type, and how many of it come.
+    /// Returns the next type and its number of repetitions.
     pub(super) fn next(&self) -> Option<(ElementType, u64)> {
         let run = self.runs.first()?;
         Some((run.element, run.end.saturating_sub(self.at)))
@@ -130,7 +131,7 @@ impl<'t> Item<'t> {
     }
 }
 
-/// Types for messages.
+/// Formats types for messages.
 pub(super) fn shown_types(types: &TypeList) -> String {
     let mut before = 0;
     let runs = types.runs().iter().take(8).map(|run| {
@@ -177,8 +178,8 @@ pub(in super::super) fn fixed_types(
     Some((types, counts))
 }
 
-/// Returns the source of an argument's type inside of the function: a written type counts more than
-/// an attribute. For the node that calls the function, it is the other way round.
+/// Returns the source of an argument's type inside of the function: a declared type takes
+/// precedence over an attribute. For the node that calls the function, it is the other way round.
 pub(super) fn source_of<'a>(
     argument: &Argument<'a>,
     written: Option<&WrittenArgument>,
@@ -221,7 +222,7 @@ pub(super) fn types_of(
     Ok(ArgumentTypes { types, is_reference })
 }
 
-/// Returns the diagnostic of what keeps a node from being created although its inputs fit.
+/// Returns the diagnostic that keeps a node from being created although its inputs fit.
 pub(super) fn late_diagnostic(
     argument: &Argument<'_>,
     value: impl Fn(&str) -> Option<BoundValue>,

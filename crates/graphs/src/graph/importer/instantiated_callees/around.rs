@@ -1,7 +1,6 @@
-//! One function as it is called: what the call makes of its attributes, and what each release makes
-//! of the function then.
+//! One function with its call: the bound attributes, and the result of each release.
 //!
-//! Knows one function and its call. It must never know which functions there are besides.
+//! Depends on one function and its call, but not on other functions.
 
 use std::rc::Rc;
 
@@ -23,7 +22,7 @@ use crate::{
     ops::{DefinitionId, OperationList},
 };
 
-/// Who calls a function first.
+/// The first caller of a function.
 pub(super) struct FirstCall {
     pub(super) function: u64,
     /// The extent of the calling node in the file.
@@ -109,7 +108,7 @@ impl Around {
                 Some((definition.definition_id(), definition.has_shape_function()))
             });
             let key: Key = key.collect();
-            // Which types a release knows is asked only of what a call gives.
+            // The set of types known to a release matters only for the attributes of the call.
             if !is_generic && let Some((_, known)) = judged.iter().find(|(known, _)| *known == key)
             {
                 return Rc::clone(known);

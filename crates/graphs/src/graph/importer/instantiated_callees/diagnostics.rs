@@ -8,7 +8,7 @@ use super::super::{
 };
 use crate::graph::release::{ReleaseId, Releases};
 
-/// By the number of a function, what keeps each release from building it.
+/// The diagnostic that keeps each release from building a function, by the function's number.
 #[derive(Debug, Default)]
 pub(super) struct DiagnosticTable {
     by_function: Vec<Option<ByRelease<FunctionDiagnostic>>>,
@@ -29,7 +29,8 @@ impl DiagnosticTable {
         self.by_function.get(function)?.as_ref()?.get(release).cloned()
     }
 
-    /// Looks for a diagnostic in each release that has none for a function; whether there is one.
+    /// Looks for a diagnostic in each release that has none for a function; returns true if one was
+    /// found.
     pub(super) fn add(
         &mut self,
         releases: Releases<'_>,
@@ -50,7 +51,7 @@ impl DiagnosticTable {
         has_more
     }
 
-    /// Gives each release a diagnostic that has none for a function.
+    /// Sets the diagnostic of each release that has none for a function.
     pub(super) fn complete(
         &mut self,
         releases: Releases<'_>,

@@ -1,6 +1,6 @@
 //! Finds the diagnostics that keep callees from being built, through the functions that they call.
 //!
-//! Knows which function calls which. It must never know how one is instantiated.
+//! Depends on the calls between functions, but not on instantiation.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -12,8 +12,8 @@ use super::{
 use crate::graph::diagnostic::{BodyDiagnosticKind, Part};
 
 impl InstantiatedCallees<'_> {
-    /// Finds out what keeps each function from being built: its own diagnostic, or that of one that
-    /// it calls.
+    /// Determines the diagnostic that keeps each function from being built: its own, or that of one
+    /// that it calls.
     pub(super) fn settle(&mut self) {
         let this = &*self;
         let calls = (0..this.callees.len()).flat_map(|caller| {
@@ -45,8 +45,8 @@ impl InstantiatedCallees<'_> {
         for function in order {
             self.find_in(*function as usize, &mut diagnostics, wants_shape_functions);
         }
-        // Of functions that call each other, what is wrong with one is found by all that come to
-        // it, before they come to themselves again.
+        // In a cycle of calls, each function reports the diagnostic that it reaches before it
+        // reaches itself again.
         let mut waiting: Vec<u32> = circular.iter().rev().copied().collect();
         let callers = self.callers_in(circular);
         while let Some(function) = waiting.pop() {
@@ -78,8 +78,8 @@ impl InstantiatedCallees<'_> {
         callers
     }
 
-    /// Finds what keeps a function from being built, by release, as far as it is known of those
-    /// that it calls; whether that is more than was known before.
+    /// Determines the diagnostic that keeps a function from being built, by release, as far as
+    /// those of its callees are known; returns true if it is new.
     fn find_in(
         &self,
         function: usize,

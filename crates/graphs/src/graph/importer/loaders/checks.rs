@@ -1,6 +1,6 @@
 //! The checks of a loader in their order.
 //!
-//! Knows that the first diagnostic counts. It must never know which loader it is.
+//! The first diagnostic counts. Does not depend on the individual loader.
 
 use crate::graph::{ImportDiagnostic, LoaderVerdict, importer::evidence::Evidence};
 

@@ -1,24 +1,24 @@
 //! The checks of the C++ loader, `TF_LoadSessionFromSavedModel`.
 //!
-//! It looks at constants and looks up the operations of all nodes before anything else, and wants
-//! functions, devices and kernels at once, not when they are used. Whether a device is there is a
-//! question to the machine: one that can be read counts as there.
+//! It checks constants and looks up the operations of all nodes first, and requires functions,
+//! devices and kernels immediately, not when they are used. The existence of a device depends on
+//! the machine: one that can be parsed counts as existing.
 
 use super::checks::Checks;
 
 /// The checks in the order of `loader.cc`.
 pub(super) const CHECKS: Checks = Checks {
     before_versions: &[
-        // The constants outside of functions say how many elements they have,
+        // The constants outside functions must have a known number of elements,
         |found| found.unsaved_constant.as_ref(),
-        // and those in functions.
+        // and so must those in functions.
         |found| found.unsaved_function.as_ref(),
         // The operations of all nodes are looked up.
         |found| found.unknown_operation.as_ref(),
     ],
     after_versions: &[
         // A session creates the nodes and edges of the graph, with those checks of `import.rs` that
-        // do not look at the values of attributes.
+        // do not depend on attribute values.
         |found| found.nameless_call.as_ref(),
         |found| found.function_name.as_ref(),
         |found| found.session.as_ref(),
@@ -35,7 +35,7 @@ pub(super) const CHECKS: Checks = Checks {
     ],
 };
 
-/// The checks of a graph that is no model: a session creates its nodes.
+/// The checks of a graph that is not in a model: a session creates its nodes.
 pub(super) const CHECKS_OF_GRAPH: Checks = Checks {
     before_versions: &[],
     after_versions: &[

@@ -10,7 +10,7 @@ pub(super) const CHECKS: Checks = Checks {
         |found| found.nameless_call.as_ref(),
         // The library is added to the graph: no function hides an operation.
         |found| found.function_name.as_ref(),
-        // The nodes are made one after the other.
+        // The nodes are created one after another.
         |found| found.import.as_ref(),
     ],
 };

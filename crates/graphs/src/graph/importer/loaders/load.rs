@@ -1,7 +1,7 @@
 //! The checks of `tf.saved_model.load`.
 //!
-//! It loads every function of the library first. Of a model with an object graph it then makes the
-//! objects, and leaves the nodes outside of functions alone.
+//! It first loads every function of the library. For a model with an object graph it then creates
+//! the objects, and ignores the nodes outside functions.
 
 use super::checks::Checks;
 
@@ -22,7 +22,7 @@ pub(super) const CHECKS_OF_NODES: Checks = Checks {
     before_versions: &[
         // All functions are loaded, callees first.
         |found| found.reexported_function.as_ref(),
-        // Each is added to the graph once more: it must be equal to itself.
+        // Each is added to the graph again: it must be equal to itself.
         |found| found.unequal_reexported_function.as_ref(),
     ],
     after_versions: &[
@@ -43,6 +43,6 @@ pub(super) const CHECKS_OF_NODES: Checks = Checks {
     ],
 };
 
-/// The check of a graph that is no model: only its nodes are compared.
+/// The check of a graph that is not in a model: only its nodes are compared.
 pub(super) const CHECKS_OF_GRAPH: Checks =
     Checks { before_versions: &[], after_versions: &[|found| found.python_import.as_ref()] };

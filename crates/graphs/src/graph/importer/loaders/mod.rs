@@ -1,11 +1,11 @@
-//! Finds what loaders report besides the diagnostics of the importer, and gives each loader the
-//! first diagnostic in its own order.
+//! Finds the diagnostics that loaders report in addition to those of the importer, and selects the
+//! first diagnostic of each loader in its order.
 //!
 //! A [`Question`] writes the diagnostics that it finds into the [`Evidence`] of each release; which
 //! ones are asked depends on the kind of the file. The order in which a loader comes to diagnostics
 //! is the list of [`Checks`] in its file: `import.rs`, `load_v1.rs`, `load.rs`, `cpp.rs`.
 //!
-//! Knows the loaders. It must never know how nodes are judged.
+//! Depends on the loaders, but not on the checks of nodes.
 
 mod checks;
 mod cpp;
@@ -27,7 +27,7 @@ use crate::{
 /// A question about a graph, whose diagnostics go into the evidence of each release.
 type Question = fn(&LoadedGraph<'_>, &mut PerRelease<Evidence>) -> Result<(), GraphError>;
 
-/// Returns the questions that loaders of such a file ask. Summaries of functions come first: of one
+/// Returns the questions for the loaders of such a file. Summaries of functions come first: of one
 /// that is valid in every release, no other question reads the body.
 fn questions(message: MessageId) -> &'static [Question] {
     match message {
@@ -64,8 +64,7 @@ fn checks(loader: Loader, message: MessageId, has_objects: bool) -> Checks {
     }
 }
 
-/// Returns the verdicts of the loaders of each release on a graph, of which the importer has found
-/// the `evidence`.
+/// Returns the verdicts of the loaders of each release on a graph, given the importer's `evidence`.
 pub(in super::super) fn judge_loaders(
     graph: &LoadedGraph<'_>,
     mut evidence: PerRelease<Evidence>,
@@ -83,7 +82,7 @@ pub(in super::super) fn judge_loaders(
     }))
 }
 
-/// Asks for the nodes that other fields of the meta graph name.
+/// Question about the nodes that other fields of the meta graph name.
 fn references(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -95,13 +94,13 @@ fn references(
     Ok(())
 }
 
-/// Asks for the objects of Python, where `tf.saved_model.load` comes as far as these.
+/// Question about the Python objects, if `tf.saved_model.load` gets that far.
 fn objects(graph: &LoadedGraph<'_>, evidence: &mut PerRelease<Evidence>) -> Result<(), GraphError> {
     let is_reached = evidence.values().any(|evidence| evidence.reexported_function.is_none());
     let Some(objects) = graph.objects.filter(|_| graph.has_objects() && is_reached) else {
         return Ok(());
     };
-    // Where something is wrong with the nodes, one of them may be without a name.
+    // If the nodes have a diagnostic, one of them may lack a name.
     let are_nodes_named = graph.meta_graph.graph.structure.is_none();
     let library = graph.library;
     let (source, names) = (library.source, library.names);

@@ -1,4 +1,4 @@
-//! The diagnostics of nodes outside of functions, read from the file for their names.
+//! Diagnostics of nodes outside functions, with names read from the file.
 
 use crate::graph::{
     GraphError, ImportDiagnostic, ImportDiagnosticKind, importer::function_memo::Library,

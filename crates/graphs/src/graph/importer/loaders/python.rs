@@ -1,4 +1,4 @@
-//! Python's checks of a graph that was imported: of its nodes, functions and saver.
+//! Python's checks of an imported graph: of its nodes, functions and saver.
 
 use super::node_diagnostic;
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     ops::{Registry, type_name},
 };
 
-/// Asks for outputs, attributes `_class` and devices that Python cannot read.
+/// Question about outputs, attributes `_class` and devices that Python cannot read.
 pub(super) fn nodes(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -44,8 +44,8 @@ pub(super) fn nodes(
     Ok(())
 }
 
-/// Returns the first node with an output whose type only a caller could tell: Python makes a tensor
-/// of each output, and has no name for such a type.
+/// Returns the first node with an output whose type only a caller could determine: Python creates a
+/// tensor for each output, and has no name for such a type.
 pub(super) fn untyped_outputs(
     Visited { context, .. }: Visited<'_>,
     strictness: Strictness,
@@ -85,7 +85,7 @@ fn unreadable_attribute(
     node_diagnostic::bad_device(library, place).map(Some)
 }
 
-/// Asks for the saver of the meta graph.
+/// Question about the saver of the meta graph.
 pub(super) fn saver(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -97,7 +97,7 @@ pub(super) fn saver(
     Ok(())
 }
 
-/// Asks for functions that are not found equal to themselves as they are written.
+/// Question about functions that are not found equal to themselves in their original form.
 pub(super) fn unequal_functions(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -112,8 +112,8 @@ pub(super) fn unequal_functions(
     Ok(())
 }
 
-/// Asks for functions of the library of which Python cannot make its own, where it comes as far as
-/// these.
+/// Question about functions of the library that Python cannot turn into its own, if it gets that
+/// far.
 pub(super) fn functions(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,

@@ -1,4 +1,5 @@
-//! The checks of `tf.saved_model.load` of the library, and of the nodes that call its functions.
+//! The checks that `tf.saved_model.load` makes on the library and on the nodes that call its
+//! functions.
 
 use super::{node_diagnostic, python::untyped_outputs};
 use crate::{
@@ -18,8 +19,8 @@ use crate::{
     ops::Registry,
 };
 
-/// Asks for functions that cannot be loaded, and then for the nodes outside of functions, unless
-/// objects are loaded in their place.
+/// Question about functions that cannot be loaded, and then about the nodes outside functions,
+/// unless objects are loaded instead.
 pub(super) fn functions_and_nodes(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -41,8 +42,8 @@ pub(super) fn functions_and_nodes(
     }
 }
 
-/// Asks for the nodes outside of functions, which `tf.saved_model.load` imports once the functions
-/// are loaded.
+/// Question about the nodes outside functions, which `tf.saved_model.load` imports once the
+/// functions are loaded.
 fn nodes(
     graph: &LoadedGraph<'_>,
     loaded: &ReexportedFunctions<'_>,
@@ -78,8 +79,8 @@ fn nodes(
     Ok(())
 }
 
-/// Returns the first attribute that is a placeholder and that the operation does not know: no
-/// function can be made of such a node.
+/// Returns the first placeholder attribute that the operation does not know: a node with one cannot
+/// become part of a function.
 fn placeholder(
     library: Library<'_>,
     top_level: &TopLevelNodes,
@@ -95,7 +96,7 @@ fn placeholder(
     node_diagnostic::at(library, found.place, kind, text, "a value").map(Some)
 }
 
-/// Returns true for a diagnostic of the library as it is written, which has other names once it is
+/// Returns true for a diagnostic of the original library, whose functions have other names once
 /// loaded.
 fn is_of_library(diagnostic: &ImportDiagnostic) -> bool {
     let ImportDiagnosticKind::Structure(diagnostic) = &diagnostic.kind else { return false };

@@ -1,5 +1,4 @@
-//! The checks of a session that the C++ loader makes: of constants, operations, and the place where
-//! each node is to run.
+//! The checks of a session that the C++ loader creates: of constants, operations, and placement.
 
 use super::node_diagnostic;
 use crate::{
@@ -17,8 +16,8 @@ use crate::{
     ops::Registry,
 };
 
-/// Asks for constants and operations outside of functions, and for nodes that can be placed
-/// nowhere.
+/// Question about constants and operations outside functions, and about nodes that cannot be
+/// placed.
 pub(super) fn nodes_and_placement(
     graph: &LoadedGraph<'_>,
     evidence: &mut PerRelease<Evidence>,
@@ -54,7 +53,7 @@ pub(super) fn nodes_and_placement(
     Ok(())
 }
 
-/// Returns the diagnostic of a constant of which the loader does not know how many elements it has.
+/// Returns the diagnostic of a constant with an unknown number of elements.
 fn unsaved_constant(
     library: Library<'_>,
     place: Extent,
@@ -85,10 +84,10 @@ fn missing_callee(
     node_diagnostic::at(library, call.place, kind, found, "a function of the library")
 }
 
-/// Returns the position of a node in the order in which a session places nodes: that in which they
-/// were made.
+/// Returns the position of a node in the order in which a session places nodes: their order of
+/// creation.
 fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphError> {
-    // Without visits, nodes are made as they are written.
+    // Without visits, nodes are created in the order of the file.
     let visit = match graph.visited {
         Some(visited) => visited.visit_of(place)?.unwrap_or_default(),
         None => 0,
@@ -96,8 +95,8 @@ fn order(graph: &LoadedGraph<'_>, place: Extent) -> Result<(u32, u64), GraphErro
     Ok((visit, place.start))
 }
 
-/// Returns the first node that can be placed nowhere: it has no kernel, or a device that cannot be
-/// read.
+/// Returns the first node that cannot be placed: it has no kernel, or a device that cannot be
+/// parsed.
 fn unplaced(
     graph: &LoadedGraph<'_>,
     registry: &Registry,

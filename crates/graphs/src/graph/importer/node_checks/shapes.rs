@@ -1,6 +1,6 @@
-//! The diagnostics of shapes that show while the nodes of a graph are visited.
+//! The diagnostics of shapes that occur while the nodes of a graph are visited.
 //!
-//! Knows what shape functions have refused. It must never know how shapes are inferred.
+//! Depends on the results of shape functions, but not on shape inference.
 
 use super::{super::diagnostics::NodeDiagnostic, Walk};
 use crate::graph::{
@@ -29,7 +29,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Shapes of outputs that a node says itself: too few, or such as no tensor has.
+    /// Returns the diagnostic of declared output shapes: too few, or invalid ones.
     pub(super) fn output_shapes(
         &self,
         node: u32,

@@ -1,6 +1,6 @@
-//! The functions that a function names, after which it is loaded.
+//! The functions that a function names, which must be loaded before it.
 //!
-//! Knows one function. It must never know in which order functions are loaded.
+//! Depends on one function, but not on the loading order.
 
 use std::collections::HashSet;
 
@@ -16,12 +16,12 @@ use crate::graph::{
 /// The functions that one names.
 #[derive(Debug, Default, PartialEq)]
 pub(in super::super) struct Named {
-    /// The hashes of the names of those that it is loaded after.
+    /// The hashes of the names of functions that must be loaded before it.
     pub(super) functions: Box<[u64]>,
-    /// The hashes of others that nodes of a signature have as attributes. Python does not wait for
-    /// these, and needs them nevertheless.
+    /// The hashes of other functions that are attributes of nodes, by signature. Python needs
+    /// these, although it does not wait for them.
     pub(super) needed: Box<[(u64, u32)]>,
-    /// A node names a function that is not there.
+    /// A node names a missing function.
     pub(super) unresolved: Option<BoxedDiagnostic>,
 }
 

@@ -1,6 +1,6 @@
 //! The order in which `tf.saved_model.load` loads the functions of a library.
 //!
-//! Knows which function names which. It must never know what is in one.
+//! Depends on the references between functions, but not on their contents.
 
 use super::{
     super::{
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::graph::{ImportDiagnosticKind, diagnostic::Part};
 
-/// Returns the order in which functions are loaded, or why there is none: as Python does it, the
-/// one that became ready last comes first, and a name that comes twice counts twice.
+/// Returns the order in which functions are loaded, or the reason why there is none: as in Python,
+/// the function that became ready last is first, and a repeated name counts twice.
 pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiagnostic> {
     let unresolved =
         functions.first_diagnostic(|judged| judged.named.as_deref()?.unresolved.as_ref());
@@ -52,7 +52,7 @@ pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiag
         }
     }
     let left = functions.iter().find(|(position, _)| loaded.get(*position) != Some(&true));
-    // A name that comes twice and waits for others is ready only once.
+    // A repeated name that waits for others is ready only once.
     let twice = || {
         functions.iter().find(|(position, Unloaded { function, .. })| {
             function.last_number != function.number && !functions.named_by(*position).is_empty()
@@ -65,7 +65,7 @@ pub(super) fn order(functions: &Summarized<'_>) -> Result<Vec<u32>, FunctionDiag
 }
 
 /// Returns the functions that name no others, in the order of the library; each as often as its
-/// name comes, up to twice.
+/// name occurs, up to twice.
 fn ready_at_first(functions: &Summarized<'_>) -> Vec<u32> {
     let ready = functions.iter().filter(|(position, _)| functions.named_by(*position).is_empty());
     let count = ready.count();

@@ -1,6 +1,6 @@
-//! The functions of a library as they are before they are loaded, with their summaries.
+//! The functions of a library before they are loaded, with their summaries.
 //!
-//! Knows which function names which. It must never know the order in which they are loaded.
+//! Depends on the references between functions, but not on the loading order.
 
 use std::rc::Rc;
 
@@ -33,8 +33,8 @@ impl Unloaded {
         self.judged()?.named.as_deref()
     }
 
-    /// Returns the first node signature whose nodes need a function that is not there although it
-    /// is loaded later; `there` says which are.
+    /// Returns the first node signature whose nodes need a function that is loaded later; `there`
+    /// returns true for loaded functions.
     pub(super) fn needs_later(&self, there: impl Fn(u64) -> bool) -> Option<u32> {
         let mut needed = self.named()?.needed.iter();
         needed.find(|(function, _)| !there(*function)).map(|(_, signature)| *signature)
@@ -53,7 +53,7 @@ impl Unloaded {
 /// The functions of a library with their summaries, by their positions.
 pub(super) struct Summarized<'a> {
     library: Library<'a>,
-    /// `None` where a name is too long to be told from others.
+    /// `None` for a name that is too long to be distinguished.
     pub(super) summaries: Vec<Option<Rc<FunctionSummary>>>,
     /// By position, the positions of the functions that each names, ascending.
     named: Lists<u32>,

@@ -1,6 +1,6 @@
 //! Finds the diagnostics of an object or a function by itself, once all of it was read.
 //!
-//! Knows an object that is whole. It must never know how it was written.
+//! Depends on a complete object, but not on its encoding.
 
 use super::ObjectReader;
 use crate::{
