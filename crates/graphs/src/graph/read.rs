@@ -24,8 +24,8 @@ use crate::{files::ReadAt, ops::Registry};
 /// Reads the versions of every graph in `source`, and the tags that distinguish the meta graphs of
 /// a SavedModel, skipping everything else.
 ///
-/// The binary form is read in a window of at most 256 KiB, however large the file is. What is
-/// stepped over is not checked: a file that is damaged there is read without complaint.
+/// The binary form is read in a window of at most 256 KiB, however large the file is. Skipped parts
+/// are not checked: damage in them is not reported.
 ///
 /// ```
 /// use serdes_graphs::graph::{self, Form, Message};
@@ -37,7 +37,7 @@ use crate::{files::ReadAt, ops::Registry};
 /// ```
 ///
 /// # Errors
-/// [`GraphError`], if no parser would take the file or the system cannot read it.
+/// [`GraphError`], if no parser accepts the file or the system cannot read it.
 pub fn versions(
     source: &(impl ReadAt + ?Sized),
     message: Message,
@@ -77,30 +77,32 @@ impl Default for ReadOptions<'_> {
 }
 
 impl<'a> ReadOptions<'a> {
-    /// Looks for these operations instead of those that TensorFlow deprecates.
+    /// Sets the deprecated operations to look for, in place of TensorFlow's.
     #[must_use]
     pub fn with_deprecated(self, deprecated: &'a DeprecatedOperations) -> Self {
         Self { deprecated, ..self }
     }
 
-    /// Counts operations by their type if `count_operations`.
+    /// Sets whether operations are counted by type.
     #[must_use]
     pub fn with_operations_counted(self, count_operations: bool) -> Self {
         Self { count_operations, ..self }
     }
 
-    /// Judges the graph for each of these registries of operations as well
-    /// ([`Graph::judgements`]). The file is walked over as often as without them.
+    /// Sets the registries of operations for which the graph is judged as well
+    /// ([`Graph::judgements`]). The number of walks over the file does not change.
     #[must_use]
     pub fn with_registries(self, registries: &'a [Registry]) -> Self {
         Self { releases: Releases::new(registries), ..self }
     }
 
-    /// Infers the shapes of tensors if `shapes`, which is the default: finds what only a shape
-    /// function refuses, as far as it is known ([`ImportDiagnosticKind::Shape`]).
+    /// Sets whether the shapes of tensors are inferred, which is the default: finds diagnostics
+    /// that only shape functions report, as far as these are known
+    /// ([`ImportDiagnosticKind::Shape`]).
     ///
-    /// A graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes, those in functions
-    /// among them, is judged without: shapes need the whole graph, and a second look at each node.
+    /// The shapes of a graph of over [`MOST_SHAPED_NODES`](Self::MOST_SHAPED_NODES) nodes,
+    /// including those in functions, are not inferred: this needs the whole graph, and a second
+    /// pass over the nodes.
     ///
     /// [`ImportDiagnosticKind::Shape`]: super::ImportDiagnosticKind::Shape
     #[must_use]
@@ -108,7 +110,7 @@ impl<'a> ReadOptions<'a> {
         Self { shapes, ..self }
     }
 
-    /// The nodes that a graph has at most whose shapes are followed.
+    /// Limit on the nodes of a graph whose shapes are inferred.
     pub const MOST_SHAPED_NODES: u64 = 1 << 17;
 
     /// Returns true if the shapes of a graph are inferred.
@@ -117,16 +119,16 @@ impl<'a> ReadOptions<'a> {
         self.shapes && !self.releases.is_empty() && nodes <= Self::MOST_SHAPED_NODES
     }
 
-    /// Returns true if the shapes of every graph in a file of `size` bytes are inferred, whatever
-    /// number of nodes it has: these then take the slow path anyway.
+    /// Returns true if the shapes of every graph in a file of `size` bytes are inferred, for any
+    /// number of nodes: the graphs then take the slow path in any case.
     fn surely_follows_shapes(&self, size: u64) -> bool {
         self.shapes && size / SHORTEST_NODE <= Self::MOST_SHAPED_NODES
     }
 
-    /// Reads as the release with this GraphDef version does: older releases do not know every
-    /// field, which a parser of the binary form skips and one of the text form refuses; their text
-    /// parsers also read some numbers and escapes differently. The default knows everything that
-    /// TensorFlow 2.21 does.
+    /// Sets the GraphDef version of the release whose parser is reproduced: older releases do not
+    /// know every field, which a parser of the binary form skips and one of the text form refuses;
+    /// their text parsers also read some numbers and escapes differently. The default knows
+    /// everything that TensorFlow 2.21 does.
     #[must_use]
     pub fn with_release(self, release: i32) -> Self {
         Self { release, ..self }
@@ -136,8 +138,8 @@ impl<'a> ReadOptions<'a> {
 /// Reads every graph in `source`, checking every nested message.
 ///
 /// # Errors
-/// [`GraphError`], if no parser would take the file or the system cannot read it. A graph whose
-/// nodes do not fit together is no error here: see [`Graph::structure`].
+/// [`GraphError`], if no parser accepts the file or the system cannot read it. A graph whose nodes
+/// do not fit together is not an error here: see [`Graph::structure`].
 pub fn read(
     source: &(impl ReadAt + ?Sized),
     message: Message,
@@ -163,8 +165,8 @@ pub fn read(
         {
             judge_without_index(source, place, &mut scanned, options)?;
         } else if !overflow {
-            // In a file that exceeds the limits no graph is judged, as each would take a walk of
-            // its own.
+            // In a file that exceeds the limits no graph is judged, as each would need its own
+            // walk.
             take_slow_path(source, place, &mut scanned, options)?;
         }
         scanned.meta_graph.objects = scanned.objects;
@@ -177,13 +179,13 @@ pub fn read(
 #[derive(Clone, Copy)]
 struct MetaGraphPlace {
     number: usize,
-    /// True if the file has no other.
+    /// True if the file has no other meta graph.
     is_only: bool,
     /// True if the file exceeds the limits.
     overflow: bool,
 }
 
-/// Judges a graph whose nodes every release takes.
+/// Judges a graph whose nodes every release accepts.
 fn judge_without_index(
     source: Source<'_>,
     place: MetaGraphPlace,
@@ -219,15 +221,15 @@ fn take_slow_path(
 ) -> Result<(), GraphError> {
     let own = std::mem::take(&mut scanned.deprecated_functions);
     let uses = !own.is_empty();
-    // For a node that calls a deprecated function, the importer checks the function's deprecation
-    // alone.
+    // For a node that calls a deprecated function, the importer checks only the function's
+    // deprecation.
     let operations = match uses {
         true => Cow::Owned(options.deprecated.clone().with(own)),
         false => Cow::Borrowed(options.deprecated),
     };
     let refused = scanned.diagnostic_before_visits().cloned();
     let is_judged = refused.is_none();
-    // For the shapes, all nodes are wanted.
+    // Shape inference needs all nodes.
     let follows_shapes = options.follows_shapes(&scanned.meta_graph.graph);
     let accepted = scanned.accepted.take().filter(|_| is_judged && !follows_shapes);
     let node_signatures = match (is_judged && !options.releases.is_empty(), &accepted) {
@@ -283,8 +285,8 @@ struct SlowPath<'c> {
 }
 
 impl SlowPath<'_> {
-    /// Judges a graph whose nodes are visited; `accepted` is what loaders look at in those outside
-    /// of functions, where every registry takes all of them.
+    /// Judges a graph whose nodes are visited; `accepted` has the facts that loaders check about
+    /// nodes outside functions, if every registry accepts all of these.
     fn judge(
         &self,
         meta_graph: &mut MetaGraph,
@@ -320,7 +322,7 @@ impl SlowPath<'_> {
         self.judge_loaders(meta_graph, &index, visited, accepted.or(top_level), evidence)
     }
 
-    /// Judges a graph of which the importer has found the evidence.
+    /// Judges a graph, given the importer's evidence.
     fn judge_loaders(
         &self,
         meta_graph: &mut MetaGraph,
@@ -347,7 +349,7 @@ impl SlowPath<'_> {
     }
 }
 
-/// The shortest node that a graph can have, in bytes, and the shortest input.
+/// Length in bytes of the shortest possible node, and of the shortest input.
 const SHORTEST_NODE: u64 = 8;
 const SHORTEST_INPUT: u64 = 3;
 

@@ -20,16 +20,16 @@ pub(super) enum ObjectKind {
     #[default]
     Unset,
     User,
-    /// Something that is captured as a tensor: a variable, an asset, a constant, a resource.
+    /// An object that is captured as a tensor: a variable, an asset, a constant, a resource.
     Capturable,
     Resource,
-    /// A resource that no function makes, so that it can be no tensor.
+    /// A resource that no function creates, so that it cannot be a tensor.
     UnmadeResource,
     Variable,
     CapturedTensor,
     Function,
     BareFunction,
-    /// Made by a class that has registered itself for it: unknown how.
+    /// Created by a registered class, in an unknown way.
     Registered,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Concrete {
 pub(super) enum Tracing {
     /// Not recorded: the function cannot be called by a signature.
     Absent,
-    /// It says so in a way that is no pair of positions and names.
+    /// Recorded in a form other than a pair of positions and names.
     NoPair,
-    /// It says so as a pair whose second part has no names.
+    /// Recorded as a pair whose second part has no names.
     Unnamed,
     /// Unknown: the recorded values were not understood.
     Unclear,
@@ -90,21 +90,21 @@ pub(super) struct Saveable {
     pub(super) is_called: bool,
 }
 
-/// A number of an object that something refers to.
+/// The number of an object to which something refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: u32,
     pub(super) to: i32,
 }
 
-/// All that is kept.
+/// All facts that are kept.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     kept: usize,
-    /// True if the effect of some item on a loader is unknown.
+    /// True if the effect of an item on a loader is unknown.
     pub(super) is_unclear: bool,
     pub(super) kinds: Vec<ObjectKind>,
-    /// By object, one object that has it as a child, plus one; 0 if none is known.
+    /// For each object, the number of one parent plus one; 0 if none is known.
     pub(super) parents: Vec<u32>,
     pub(super) callers: Vec<Caller>,
     pub(super) functions: HashMap<u64, Concrete>,
@@ -115,13 +115,13 @@ pub(super) struct Facts {
     /// The children with the lowest and the highest number.
     pub(super) extreme_children: Option<(Edge, Edge)>,
     pub(super) saveables: Vec<Saveable>,
-    /// Variables of optimizers: the variable, and what it belongs to.
+    /// Variables of optimizers: the variable, and its owner.
     pub(super) slots: Vec<(i32, i32)>,
 }
 
 impl Facts {
-    /// Reserves room for `count` more values of a type; false if the limit is exceeded, after which
-    /// nothing is known.
+    /// Reserves room for `count` more values of a type; returns false if the limit is exceeded,
+    /// after which nothing is known.
     pub(super) fn has_room<T>(&mut self, count: usize) -> bool {
         self.kept = self.kept.saturating_add(count.saturating_mul(size_of::<T>()));
         self.is_unclear |= self.kept > MOST_KEPT;
@@ -138,14 +138,14 @@ impl Facts {
         u32::try_from(self.kinds.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by its number, interpreted as an index into a Python list.
     pub(super) fn position(&self, number: i32) -> Option<usize> {
         let number = i64::from(number);
         let position = if number < 0 { number + self.objects() } else { number };
         usize::try_from(position).ok().filter(|position| *position < self.kinds.len())
     }
 
-    /// An object is a child of another.
+    /// Records that an object is a child of another.
     pub(super) fn child(&mut self, edge: Edge) {
         let (lowest, highest) = self.extreme_children.get_or_insert((edge, edge));
         if edge.to < lowest.to {

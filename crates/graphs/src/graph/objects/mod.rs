@@ -33,7 +33,7 @@ use super::{
 };
 use crate::schema::SAVED_OBJECT_GRAPH;
 
-/// Parts that the object graph of a file may have; a real one has one.
+/// Limit on the parts of the object graph of a file; a real one has one part.
 const MOST_PARTS: usize = 16;
 
 /// The extents of a meta graph's object graph: a message may come in parts.
@@ -56,7 +56,7 @@ impl fmt::Debug for ObjectGraph {
 }
 
 impl ObjectGraph {
-    /// Another part of it.
+    /// Adds another part.
     pub(super) fn add(&mut self, part: Extent) {
         self.is_oversized |= self.parts.len() == MOST_PARTS;
         if !self.is_oversized {

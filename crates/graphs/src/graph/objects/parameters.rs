@@ -15,13 +15,13 @@ use super::{
 /// The ways in which a parameter can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// By its position or its name.
+    /// By position or by name.
     Position,
-    /// By its name alone.
+    /// By name only.
     Name,
-    /// It takes all other positions.
+    /// Accepts all other positional arguments.
     AllPositions,
-    /// It takes all other names.
+    /// Accepts all other keyword arguments.
     AllNames,
 }
 
@@ -49,8 +49,8 @@ pub(super) enum Spec {
 const FIELDS: [&[u8]; 7] =
     [b"args", b"varargs", b"varkw", b"defaults", b"kwonlyargs", b"kwonlydefaults", b"annotations"];
 
-/// Defaults by name that are compared with each parameter, and pairs of a parameter and a name that
-/// are compared; real functions have a few.
+/// Limits on the keyword defaults that are compared with each parameter, and on the pairs of a
+/// parameter and a name that are compared; real functions have a few.
 const MOST_DEFAULTS: usize = 256;
 const MOST_PAIRS: usize = 1 << 16;
 

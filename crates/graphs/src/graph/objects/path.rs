@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Names that are shown: of an object further inside, its number is.
+/// Limit on the names that are shown; a deeper object is shown by its number.
 const LONGEST: usize = 16;
 
 /// Returns an object by the names that lead to it, or by its number.
@@ -51,7 +51,7 @@ pub(super) fn of_object(
     Ok(format!("object {}", shown(names.as_bytes())))
 }
 
-/// Returns the steps from the outermost object to this one, the last one first.
+/// Returns the steps from the root object to this one, last one first.
 fn steps(facts: &Facts, number: u32) -> Option<Vec<(u32, u32)>> {
     let mut steps = Vec::new();
     let mut object = number;

@@ -1,5 +1,5 @@
-//! Reads an object graph (`tensorflow.SavedObjectGraph`) in one walk, and tells of what is wrong
-//! with an object or function by itself.
+//! Reads an object graph (`tensorflow.SavedObjectGraph`) in one walk, and reports the diagnostics
+//! of single objects and functions.
 //!
 //! Depends on the encoding of objects; the relations between them are judged when all have been
 //! read.
@@ -39,7 +39,7 @@ use crate::{
 /// The key of an object whose functions take all of its tensors at once; loaders do not call them.
 const WHOLE_OBJECT: &[u8] = b"_serialize_to_tensors";
 
-/// The child of a resource that makes it.
+/// The child of a resource that creates it.
 const CREATOR: &[u8] = b"_create_resource";
 
 /// A class of TensorFlow's own that is made as any resource is.
@@ -76,7 +76,7 @@ struct Object {
     creator: Option<i32>,
     /// True if it depends on an object by the name of the function that creates a resource.
     is_made: bool,
-    /// True if it is a constant that names no node.
+    /// True if it is a constant without a node.
     is_nameless: bool,
     /// True if a child has a name that is no number.
     has_named_child: bool,

@@ -18,16 +18,16 @@ use crate::{
     },
 };
 
-/// Values that are looked at in one function; real ones have a few hundred.
+/// Limit on the values that are read in one function; real ones have a few hundred.
 const MOST_VALUES: usize = 1 << 16;
 
-/// Bytes of texts that are looked at in one function.
+/// Limit on the bytes of strings that are read in one function.
 const MOST_TEXT: usize = 1 << 20;
 
 /// The kind of a structured value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing that the release knows.
+    /// A kind unknown to the release.
     #[default]
     Unset,
     None,
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At(u32);
 
-/// A text, by where it lies.
+/// A string, by its position.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: u32,
@@ -100,7 +100,7 @@ impl Structures {
         Self { release, ..Self::default() }
     }
 
-    /// Forgets all values.
+    /// Clears all values.
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.text.clear();
@@ -206,8 +206,8 @@ impl Structures {
         Some(made)
     }
 
-    /// Says what the innermost value is. What it was before is gone, as in any choice of which only
-    /// one counts.
+    /// Sets the kind of the innermost value, replacing the previous one, because only the last
+    /// member of a oneof counts.
     fn set_kind(&mut self, kind: Kind) {
         let Some(value) = self.open.last().copied().and_then(|at| self.get_mut(at)) else { return };
         if value.kind != kind {
@@ -222,7 +222,7 @@ impl Structures {
         }
     }
 
-    /// Keeps a text; says where.
+    /// Keeps a string; returns its position.
     fn keep(&mut self, text: &[u8]) -> Span {
         if self.text.len().saturating_add(text.len()) > MOST_TEXT {
             self.is_oversized = true;
@@ -233,7 +233,7 @@ impl Structures {
         Span { start, end: self.text.len() as u32 }
     }
 
-    /// A message begins: one of a value, or of what is around values.
+    /// Handles the start of a message: a value, or a message around values.
     pub(super) fn enter(&mut self, message: MessageId, field: &Field) -> Step {
         if is_value(message, field) {
             let opened = match (message, field.number) {
@@ -289,14 +289,14 @@ impl Structures {
         step
     }
 
-    /// A message has ended that was entered.
+    /// Handles the end of a message that was entered.
     pub(super) fn leave(&mut self, message: MessageId, field: &Field) {
         if is_value(message, field) {
             self.open.pop();
         }
     }
 
-    /// A number.
+    /// Handles a number.
     pub(super) fn integer(&mut self, message: MessageId, field: &Field, value: u64) {
         match (message, field.number) {
             (STRUCTURED_VALUE, structured_value::TENSOR_DTYPE_VALUE) => {
@@ -321,7 +321,7 @@ impl Structures {
         }
     }
 
-    /// A text, whole.
+    /// Handles a complete string.
     pub(super) fn string(&mut self, message: MessageId, field: &Field, text: &[u8]) {
         let is_key = match (message, field.number) {
             (STRUCTURED_VALUE, structured_value::STRING_VALUE) => {

@@ -30,7 +30,7 @@ pub(super) fn judge(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
         return diagnostics.tell(Step::Order, |_| true, diagnostic);
     }
     order_of_objects(facts, diagnostics);
-    // An optimizer makes these, whatever they say that they are.
+    // An optimizer creates these, independent of their declared kind.
     let slots = facts.slots.iter().filter_map(|(slot, _)| facts.position(*slot)).collect();
     for caller in &facts.callers {
         called(facts, caller, diagnostics);

@@ -17,7 +17,8 @@ use crate::{
     ops::Registry,
 };
 
-/// Entries of a dictionary that are compared one by one; of more, the keys are kept.
+/// Limit on the entries of a dictionary that are compared pairwise; beyond it, the keys are
+/// collected.
 const FEW: usize = 16;
 
 /// The class of types that the loading program may have registered, and the one whose builder comes

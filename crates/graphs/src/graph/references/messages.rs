@@ -1,4 +1,4 @@
-//! The messages in collections that Python makes objects of, and the nodes that they name:
+//! The messages in collections from which Python creates objects, and the nodes that they name:
 //! variables, queues, savers, and the contexts of conditions and loops.
 
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ struct QueueRunnerDef {
     cancel_op_name: String,
 }
 
-/// `tensorflow.SaverDef`, as far as Python looks at it.
+/// `tensorflow.SaverDef`, as far as Python reads it.
 #[derive(Clone, PartialEq, prost::Message)]
 struct SaverDef {
     #[prost(string, tag = "2")]
@@ -114,14 +114,14 @@ struct WhileContextDef {
     nested_contexts: Vec<ControlFlowContextDef>,
 }
 
-/// A name that a message says, and what it has to be of.
+/// A name in a message, and the required kind of its item.
 pub(in super::super) type MessageName = (String, Asked);
 
-/// Why no object can be made of a message: what should be there.
+/// The reason why no object can be created from a message: the missing part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct NoObject(pub(in super::super) &'static str);
 
-/// Returns the names in a message of a collection; none where the collection is of no messages.
+/// Returns the names in a message of a collection; empty if the collection has no messages.
 pub(in super::super) fn names_in(
     collection: &str,
     bytes: &[u8],
@@ -167,7 +167,7 @@ fn of_queue(queue: QueueRunnerDef) -> Vec<MessageName> {
     first.chain([close_op_name, cancel_op_name]).map(any).collect()
 }
 
-/// A saver in a collection is made, and never asked to restore anything.
+/// A saver in a collection is created, but never used for restoring.
 fn of_saver(saver: SaverDef) -> Result<Vec<MessageName>, NoObject> {
     match saver.save_tensor_name.is_empty() || saver.restore_op_name.is_empty() {
         true => Err(NoObject("a saver with save_tensor_name and restore_op_name")),
@@ -201,7 +201,7 @@ fn of_loop(context: WhileContextDef) -> Result<Vec<MessageName>, NoObject> {
     of_nested(nested_contexts, names)
 }
 
-/// Tensors inside of a context by their nodes, and those outside of it that it stands for.
+/// Tensors inside a context by their nodes, and the outside tensors that it represents.
 fn of_values(values: Option<ValuesDef>) -> Vec<MessageName> {
     let ValuesDef { mut values, external_values } = values.unwrap_or_default();
     values.retain(|value| !external_values.contains_key(value));
@@ -212,8 +212,8 @@ fn of_values(values: Option<ValuesDef>) -> Vec<MessageName> {
     external_values.into_values().map(any).chain(values.into_iter().map(node).map(any)).collect()
 }
 
-/// Returns the names of contexts inside of one, behind its own. The parser has bounded how deep
-/// they are.
+/// Returns the names in nested contexts, after the context's own. The parser has limited their
+/// depth.
 fn of_nested(
     nested: Vec<ControlFlowContextDef>,
     mut names: Vec<MessageName>,

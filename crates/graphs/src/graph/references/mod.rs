@@ -1,8 +1,8 @@
-//! References to nodes from fields of a meta graph beside its graph: collections, the saver,
+//! References to nodes from fields of a meta graph other than its graph: collections, the saver,
 //! signatures and assets.
 //!
-//! Knows how these are written, how Python reads the name of a node or tensor, and where in the
-//! file a node of some name is. It must never know what such a node is, nor which loader asks.
+//! Depends on their encoding, Python's parsing of names, and the places of nodes, but not on the
+//! operations of nodes or the loaders.
 
 mod init;
 mod messages;
@@ -27,13 +27,13 @@ use crate::schema::{
     MessageId, SAVER_DEF, fields::meta_graph_def,
 };
 
-/// Parts that are kept of one meta graph. One with more of them is not looked at.
+/// Limit on the parts that are kept of one meta graph. A meta graph with more is not checked.
 const MOST_PARTS: usize = 1 << 12;
 
 /// The extents of a meta graph's fields that refer to nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct References {
-    /// Each with the message that it is.
+    /// Each extent, with its message type.
     parts: Vec<(MessageId, Extent)>,
     is_oversized: bool,
 }
@@ -44,7 +44,7 @@ impl References {
         message_of(field).is_some()
     }
 
-    /// Another part, of the field with this number.
+    /// Adds another part, of the field with this number.
     pub(super) fn add(&mut self, field: u32, part: Extent) {
         self.is_oversized |= self.parts.len() == MOST_PARTS;
         if let Some(message) = message_of(field).filter(|_| !self.is_oversized) {
@@ -61,7 +61,7 @@ impl References {
     }
 }
 
-/// Returns the message that a field of a meta graph is whose content refers to nodes.
+/// Returns the message type of a field of a meta graph whose content refers to nodes.
 fn message_of(field: u32) -> Option<MessageId> {
     match field {
         meta_graph_def::SAVER_DEF => Some(SAVER_DEF),

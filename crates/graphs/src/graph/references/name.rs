@@ -20,7 +20,7 @@ impl Asked {
     }
 }
 
-/// The node or tensor that a text names.
+/// The node or tensor that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Named<'t> {
     /// The name of the node.
@@ -53,8 +53,8 @@ impl<'t> Named<'t> {
     }
 }
 
-/// Returns the node that the C++ loader takes a text for, and which of its outputs: the first one
-/// unless the text says another.
+/// Returns the node as which the C++ loader interprets a text, and its output: the first one unless
+/// the text has another.
 pub(in super::super) fn node_in_cpp(text: &str) -> (&str, &str) {
     let text = text.strip_prefix('^').unwrap_or(text);
     let numbered = text.rsplit_once(':').filter(|(_, number)| {

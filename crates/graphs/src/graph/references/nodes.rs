@@ -8,7 +8,7 @@ use crate::graph::{
     source::{Extent, Source},
 };
 
-/// The names that are looked for.
+/// The names to find.
 pub(in super::super) type Names<'n> = HashSet<&'n [u8], foldhash::fast::RandomState>;
 
 /// Returns the extents of the nodes outside of functions with these names, in the meta graph with

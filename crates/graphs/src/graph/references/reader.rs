@@ -1,4 +1,4 @@
-//! Reads what a meta graph says beside its graph.
+//! Reads the fields of a meta graph that refer to nodes.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ use crate::{
     },
 };
 
-/// Limit on the texts that are kept, in bytes, and the bytes that each text counts besides. A meta
-/// graph with more is not checked.
+/// Limit on the memory for strings, in bytes, and the fixed cost of each string. A meta graph with
+/// more is not checked.
 const MOST_TEXT: usize = 4 << 20;
 const EACH_TEXT: usize = 32;
 
-/// The collection of assets, each a message of any type, in models of `tf.compat.v1`.
+/// The collection of assets in models of `tf.compat.v1`, each an `Any` message.
 pub(in super::super) const ASSETS: &str = "saved_model_assets";
 
 /// The references to nodes in a meta graph.
@@ -36,9 +36,9 @@ pub(in super::super) struct Referring {
     pub(in super::super) collections: BTreeMap<String, Collection>,
     pub(in super::super) signatures: BTreeMap<String, Signature>,
     pub(in super::super) saver: Option<SaverReferences>,
-    /// The tensors that the paths of assets are fed to.
+    /// The tensors to which the paths of assets are fed.
     pub(in super::super) assets: Vec<TensorReference>,
-    /// The file of each of these, in the folder of assets.
+    /// The file of each asset, in the folder of assets.
     pub(in super::super) asset_files: Vec<String>,
 }
 
@@ -53,12 +53,12 @@ pub(in super::super) struct Collection {
 /// The kind of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum CollectionKind {
-    /// Nothing at all.
+    /// An empty collection.
     #[default]
     None,
     Nodes,
     Bytes,
-    /// Numbers, or messages of any type.
+    /// Numbers, or `Any` messages.
     Other,
 }
 
@@ -72,14 +72,14 @@ pub(in super::super) struct Signature {
 /// A reference to a tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum TensorReference {
-    /// Nothing.
+    /// An empty reference.
     #[default]
     None,
     /// A tensor, or a node.
     Name(String),
     /// The values, indices and shape of a sparse tensor.
     Sparse([String; 3]),
-    /// Several tensors that a class of Python puts together.
+    /// Several tensors that form a composite tensor of a Python class.
     Composite,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn read(
     Ok(reader.found)
 }
 
-/// A walk over one part after the other.
+/// A walk over one part after another.
 #[derive(Default)]
 struct ReferenceReader {
     release: i32,
@@ -145,14 +145,14 @@ impl ReferenceReader {
         }
     }
 
-    /// The collection is of this kind from here on: it is one at a time.
+    /// Sets the kind of the collection, which has one kind at a time.
     fn begin_list(&mut self, kind: CollectionKind) {
         if self.collection.kind != kind {
             self.collection = Collection { kind, values: Vec::new() };
         }
     }
 
-    /// A text of a sparse tensor, a saver or a tensor.
+    /// Handles a string of a sparse tensor, a saver or a tensor.
     fn set_name(&mut self, message: MessageId, field: u32, name: String) {
         let place = match (message, field) {
             (TENSOR_INFO, tensor_info::NAME) => {

@@ -1,7 +1,6 @@
-//! The files that tables are made of: assets that are read while a model is loaded, and how they
-//! are read.
+//! The files from which tables are initialized: assets that are read while a model is loaded.
 //!
-//! Knows how the path of an asset comes to the operation that reads it. It must never know files.
+//! Depends on the way from an asset's path to the operation that reads it, but not on files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,18 +11,18 @@ use super::{
     program::{ByName, Calls, Program, origin},
 };
 
-/// Operations that fill a table from a file, the path of which is their second input.
+/// Operations that initialize a table from a file, whose path is their second input.
 pub(super) const READERS: [&[u8]; 2] =
     [b"InitializeTableFromTextFileV2", b"InitializeTableFromTextFile"];
 pub(super) const PATH: usize = 1;
 
-/// Operations that give a variable a value.
+/// Operations that assign a value to a variable.
 pub(super) const ASSIGNS: [&[u8]; 2] = [b"AssignVariableOp", b"Assign"];
 
-/// Steps from an operation back to the tensor that takes the path.
+/// Limit on the steps from an operation back to the tensor that receives the path.
 pub(super) const MOST_STEPS: usize = 8;
 
-/// By the name of the node that takes the path of an asset, the lines that are read of it.
+/// The lines that are read from an asset, by the name of the node that receives its path.
 pub(super) type ReadLines = HashMap<Vec<u8>, Vec<TableLines>>;
 
 /// Returns the lines of assets that are read when these nodes are run.

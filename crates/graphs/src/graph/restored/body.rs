@@ -1,6 +1,6 @@
 //! Reads the body of a function: its arguments, and its nodes of some operations.
 //!
-//! Knows how a function is written. It must never know what its nodes do.
+//! Depends on the encoding of functions, but not on their operations.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// A function with what counts of it.
+/// The relevant parts of a function.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) arguments: Vec<Vec<u8>>,
@@ -34,7 +34,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Returns true if another node takes an output of this one; a node without consumers is not
+    /// Returns true if another node uses an output of this one; a node without consumers is not
     /// run.
     pub(super) fn uses(&self, node: &Node) -> bool {
         self.used.contains(&self.hasher.hash_one(node.name.as_slice()))
@@ -47,7 +47,8 @@ impl Body {
     }
 }
 
-/// Reads a function; `keeps` says of a node whether it counts, `most` how many bytes are kept.
+/// Reads a function; `keeps` returns true for relevant nodes, `most` limits the bytes that are
+/// kept.
 pub(super) fn read(
     source: Source<'_>,
     place: Extent,

@@ -1,6 +1,6 @@
 //! Finds nodes by name or operation, and functions by name.
 //!
-//! Knows what is looked for. It must never know why.
+//! Does not depend on the purpose of a search.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,7 +40,7 @@ pub(super) fn find(source: Source<'_>, request: &SearchRequest<'_>) -> Result<Pl
     Ok(finder.places)
 }
 
-/// Collects the places of what is looked for.
+/// Collects the places of the items to find.
 struct Finder<'w> {
     request: &'w SearchRequest<'w>,
     places: Places,

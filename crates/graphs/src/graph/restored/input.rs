@@ -1,7 +1,7 @@
 //! The syntax of references between nodes: `NODE`, `NODE:2` and `^NODE` in a graph,
 //! `NODE:tensors:2` in the body of a function.
 
-/// Returns the name of the node that an input or a text refers to.
+/// Returns the name of the node to which an input or a text refers.
 pub(super) fn node_name(input: &[u8]) -> &[u8] {
     let input = input.strip_prefix(b"^").unwrap_or(input);
     input.split(|byte| *byte == b':').next().unwrap_or_default()

@@ -1,12 +1,12 @@
-//! Finds what loaders restore of a SavedModel from the checkpoint beside it: the tensors that the
+//! Finds the parts of a SavedModel that loaders restore from its checkpoint: the tensors that the
 //! saver of its meta graph reads, the objects that its variables are, and the assets that are read
 //! while it is loaded.
 //!
-//! The nodes that a loader runs are found by their names, in a few walks over the file. What runs
-//! otherwise than exporters have it (texts that are computed, operations of the first releases) is
-//! unknown, and is not judged.
+//! The nodes that a loader runs are found by name, in a few walks over the file. Programs other
+//! than those of exporters (computed strings, operations of the first releases) are unknown, and
+//! not judged.
 //!
-//! Knows the graph and the object graph. It must never know a checkpoint.
+//! Depends on the graph and the object graph, but not on checkpoints.
 
 mod assets;
 mod body;
@@ -42,15 +42,15 @@ use crate::files::ReadAt;
 pub struct Restored {
     /// The tensors that the saver reads; `None` if unknown.
     pub by_saver: Option<RestoredTensors>,
-    /// The objects of a model in the TF2 format, where they can be told.
+    /// The objects of a model in the TF2 format, if they are known.
     pub objects: Option<RestoredObjects>,
     /// True if the graph has its variables in a collection, where Python finds them.
     pub collects_variables: bool,
     /// The files of the assets.
     pub assets: Vec<RestoredAsset>,
-    /// The paths of files that tables are filled from and that are no assets.
+    /// The paths of files that initialize tables and are not assets.
     pub elsewhere: Vec<String>,
-    /// The variables that such paths are read from before anything is sure to have set them.
+    /// The variables from which such paths are read although nothing is certain to have set them.
     pub path_variables: Vec<PathVariable>,
 }
 

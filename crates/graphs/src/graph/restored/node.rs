@@ -1,7 +1,7 @@
-//! Reads the nodes that restore variables: their inputs and the few attributes that say what is
-//! restored.
+//! Reads the nodes that restore variables: their inputs and the few attributes that determine what
+//! is restored.
 //!
-//! Knows how a node is written. It must never know what it does.
+//! Depends on the encoding of nodes, but not on their operations.
 
 use crate::{
     graph::whole_text::WholeText,
@@ -16,19 +16,19 @@ use crate::{
     },
 };
 
-/// Numbers of a constant that are kept: a shape has at most 254 of them.
+/// Limit on the numbers that are kept of a constant: a shape has at most 254.
 const MOST_NUMBERS: usize = 256;
 
 /// A shape as an attribute gives it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Sizes of the dimensions; -1 where one is not known.
+    /// Sizes of the dimensions; -1 for an unknown one.
     pub(super) sizes: Vec<i64>,
     pub(super) is_unknown: bool,
 }
 
 impl Shape {
-    /// Returns the sizes, where all of them are known.
+    /// Returns the sizes, if all of them are known.
     pub(super) fn known(&self) -> Option<&[i64]> {
         let is_known = !self.is_unknown && self.sizes.iter().all(|size| *size >= 0);
         is_known.then_some(self.sizes.as_slice())
@@ -47,11 +47,11 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// Returns the texts of all elements: the last one stands for those that are left out.
+    /// Returns the strings of all elements: the last one stands for omitted elements.
     pub(super) fn all_texts(&self) -> Option<Vec<Vec<u8>>> {
         let count = self.shape.known()?.iter().try_fold(1_i64, |all, size| all.checked_mul(*size));
         let count = usize::try_from(count?).ok().filter(|_| !self.is_long)?;
-        // What is left out costs a file nothing.
+        // Omitted elements take no space in a file.
         let is_bounded = count <= self.texts.len().saturating_add(1 << 20);
         let last = self.texts.last().cloned().unwrap_or_default();
         let rest = std::iter::repeat(last);
@@ -82,24 +82,24 @@ impl Constant {
     }
 }
 
-/// The parts of a file's lines that a table is filled with, as the attributes of the operation say.
+/// The columns of a file with which a table is initialized, from the attributes of the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLines {
-    /// The column of the keys, from 0 on, or [`WHOLE_LINE`](Self::WHOLE_LINE), or
+    /// The column of the keys, counted from 0, or [`WHOLE_LINE`](Self::WHOLE_LINE), or
     /// [`LINE_NUMBER`](Self::LINE_NUMBER).
     pub key: i64,
-    /// The same of the values.
+    /// The column of the values, likewise.
     pub value: i64,
     /// The number of lines that are read; -1 for all.
     pub count: i64,
-    /// The byte between columns; others than one make the operation fail.
+    /// The byte between columns; any longer delimiter makes the operation fail.
     pub delimiter: Vec<u8>,
 }
 
 impl TableLines {
-    /// All of the line.
+    /// The whole line.
     pub const WHOLE_LINE: i64 = -2;
-    /// The number of the line, from 0 on.
+    /// The line number, counted from 0.
     pub const LINE_NUMBER: i64 = -1;
 }
 
@@ -109,7 +109,7 @@ impl Default for TableLines {
     }
 }
 
-/// A node with what counts of it.
+/// The relevant parts of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) name: Vec<u8>,
@@ -130,7 +130,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Returns the bytes that are kept of it, about.
+    /// Returns the approximate number of bytes that are kept of it.
     pub(super) fn kept(&self) -> usize {
         let constant = self.constant.iter().flat_map(|one| &one.texts);
         let texts = self.inputs.iter().chain(constant);
@@ -156,7 +156,7 @@ enum Attribute {
     Delimiter,
 }
 
-/// A walk over one node after the other.
+/// A walk over one node after another.
 #[derive(Default)]
 pub(super) struct NodeReader {
     pub(super) node: Node,
@@ -170,7 +170,7 @@ impl NodeReader {
         Self { release, ..Self::default() }
     }
 
-    /// Begins with another node.
+    /// Starts another node.
     pub(super) fn begin(&mut self) {
         self.node = Node::default();
         self.attribute = Attribute::Other;

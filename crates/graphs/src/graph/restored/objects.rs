@@ -1,7 +1,7 @@
-//! The objects of a model in the TF2 format as a loader brings them together with a checkpoint:
-//! which are variables, and by which names one comes to them.
+//! The objects of a model in the TF2 format as a loader matches them with a checkpoint: the
+//! variables, and the names that lead to them.
 //!
-//! Knows how objects are written. It must never know a checkpoint.
+//! Depends on the encoding of objects, but not on checkpoints.
 
 use std::collections::HashMap;
 
@@ -28,19 +28,19 @@ use crate::{
 /// The value that a loader restores into an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ObjectValue {
-    /// Nothing.
+    /// The loader restores no value.
     #[default]
     None,
     /// One tensor.
     Variable {
         /// The number of the element type.
         data_type: i32,
-        /// The sizes, each `None` where any will do; `None` where any rank will do.
+        /// The sizes, `None` for any size; `None` in place of the list for any rank.
         shape: Option<Vec<Option<i64>>>,
         /// The name of the value beside its path.
         name: Name,
     },
-    /// A table, restored by functions of its own.
+    /// A table, restored by its own functions.
     Saveable,
 }
 
@@ -57,7 +57,7 @@ pub struct RestoredObject {
 pub struct Slot {
     /// The optimizer, by its position.
     pub optimizer: usize,
-    /// The number of the variable that it belongs to.
+    /// The number of the variable for which it is kept.
     pub original: i32,
     pub name: Name,
     /// Its own number.
@@ -85,7 +85,7 @@ impl RestoredObjects {
         self.children.get(start..end).unwrap_or_default()
     }
 
-    /// Returns a name, where some object has it.
+    /// Returns a name, if some object has it.
     pub fn name(&self, text: &[u8]) -> Option<Name> {
         self.names.get(text).copied()
     }
@@ -104,7 +104,7 @@ impl RestoredObjects {
     }
 }
 
-/// Reads the objects; `None` where there is more than is read.
+/// Reads the objects; `None` if they exceed the limit.
 pub(super) fn read(
     source: Source<'_>,
     parts: &[Extent],
@@ -120,7 +120,7 @@ pub(super) fn read(
 /// The part of the current object that was read so far.
 #[derive(Debug, Default)]
 struct Open {
-    /// True if it can have children of its own that a checkpoint lists.
+    /// True if it can have children that a checkpoint lists.
     has_children: bool,
     is_variable: bool,
     is_saveable: bool,
@@ -164,7 +164,7 @@ impl Reader {
         self.found.objects.push(RestoredObject { value, children });
     }
 
-    /// Returns the child or slot that has ended: its name, and its number.
+    /// Returns the name and the number of the child or slot that ended.
     fn end_of_reference(&mut self) -> (Name, i32) {
         let (name, to) = std::mem::take(&mut self.child);
         (self.name(name), to)
@@ -176,7 +176,7 @@ impl Reader {
         *self.found.names.entry(text).or_insert(count)
     }
 
-    /// Says what the object is. What it was before is gone.
+    /// Sets the kind of the object, replacing the previous one.
     fn set_kind(&mut self, has_children: bool, is_variable: bool) {
         if is_variable != self.open.is_variable {
             (self.open.data_type, self.open.shape) = (0, Shape::default());

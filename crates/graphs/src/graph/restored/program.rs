@@ -1,7 +1,7 @@
-//! The nodes that a loader runs: those that an operation needs, and the bodies of the functions
-//! among them.
+//! The nodes that a loader runs: the dependencies of an operation, and the bodies of called
+//! functions.
 //!
-//! Knows how nodes refer to one another. It must never know what is restored.
+//! Depends on the references between nodes, but not on the restored values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,7 @@ use crate::{
     schema::NODE_DEF,
 };
 
-/// The operations whose nodes are looked at wherever they are, so that a walk finds at once what
-/// most of them need.
+/// Operations whose nodes are read anywhere in the graph, so that one walk finds most dependencies.
 const DIRECT: [&[u8]; 5] = [
     b"RestoreV2",
     b"Assign",
@@ -29,13 +28,13 @@ const DIRECT: [&[u8]; 5] = [
     b"InitializeTableFromTextFile",
 ];
 
-/// Walks over a file at most: an operation that needs a longer chain of nodes is not looked at.
+/// Limit on the walks over a file: an operation with a longer chain of dependencies is not judged.
 const MOST_WALKS: usize = 16;
 
-/// Bytes that are kept at least; more in proportion to the file.
+/// Smallest limit on the bytes that are kept; it grows in proportion to the file.
 const LEAST_KEPT: u64 = 8 << 20;
 
-/// The operations whose nodes count in bodies of functions.
+/// Operations whose nodes are relevant in bodies of functions.
 const COUNTED: [&[u8]; 10] = [
     b"RestoreV2",
     b"Restore",
@@ -56,8 +55,7 @@ fn counts(node: &Node) -> bool {
 /// The nodes of one graph or body, by their names.
 pub(super) type ByName<'n> = HashMap<&'n [u8], &'n Node, foldhash::fast::RandomState>;
 
-/// Returns the node behind an input, and which of its outputs, through those that hand on what they
-/// get.
+/// Returns the source node of an input, and its output, skipping nodes that pass their input on.
 pub(super) fn origin<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<(&'n Node, usize)> {
     let mut input = input;
     for _ in 0..MOST_WALKS {
@@ -106,7 +104,7 @@ impl<'s> Program<'s> {
         })
     }
 
-    /// Returns all nodes outside of functions that were read.
+    /// Returns all nodes outside functions that were read.
     pub(super) fn nodes(&self) -> ByName<'_> {
         self.nodes.iter().map(|(name, node)| (name.as_slice(), node)).collect()
     }
@@ -115,8 +113,8 @@ impl<'s> Program<'s> {
         self.bodies.get(function)
     }
 
-    /// Reads what the node `root` needs, up to the node `fed`, whose value comes from elsewhere,
-    /// and the functions that are called there. Gives the names of the nodes that are run.
+    /// Reads the dependencies of the node `root`, up to the node `fed`, whose value is fed, and the
+    /// functions called there. Returns the names of the nodes that are run.
     pub(super) fn gather(&mut self, root: &[u8], fed: &[u8]) -> Result<Names, GraphError> {
         for _ in 0..MOST_WALKS {
             let (reached, mut missing) = self.reached(root, fed);
@@ -136,7 +134,7 @@ impl<'s> Program<'s> {
         Ok(Names::default())
     }
 
-    /// Returns the nodes that a root needs, and those of them that were not read yet.
+    /// Returns the dependencies of a root, and those of them that were not read yet.
     fn reached(&self, root: &[u8], fed: &[u8]) -> (Names, Names) {
         let (mut reached, mut missing) = (Names::default(), Names::default());
         let mut open: Vec<&[u8]> = vec![root];
@@ -154,8 +152,8 @@ impl<'s> Program<'s> {
         (reached, missing)
     }
 
-    /// Reads the nodes of these operations outside of functions, which are among those that are
-    /// looked at wherever they are, and the nodes that give them their input of that number.
+    /// Reads the nodes outside functions with these operations, which are among those read anywhere
+    /// in the graph, and the sources of their input of that number.
     pub(super) fn gather_inputs(
         &mut self,
         operations: &[&[u8]],
@@ -265,14 +263,14 @@ impl<'s> Program<'s> {
     }
 }
 
-/// The functions that are called from some nodes, and by which node each is.
+/// The functions that are called from some nodes, with the calling node of each.
 pub(super) struct Calls<'p> {
     bodies: Vec<(&'p [u8], &'p Body)>,
     calls: HashMap<&'p [u8], &'p Node>,
 }
 
 impl<'p> Calls<'p> {
-    /// Returns the functions that these nodes call, and those that are called from there.
+    /// Returns the functions that these nodes call, directly or through others.
     pub(super) fn of(program: &'p Program<'_>, nodes: &[&'p Node]) -> Self {
         let calls: HashMap<&[u8], &Node> =
             nodes.iter().map(|node| (node.function.as_slice(), *node)).collect();

@@ -1,6 +1,6 @@
 //! Finds the tensors that the saver of a meta graph reads from a checkpoint.
 //!
-//! Knows the operations that restore. It must never know a checkpoint.
+//! Depends on the restoring operations, but not on checkpoints.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -54,7 +54,7 @@ fn restored_by<'n>(
                 add_tensors(node, nodes, &mut found.tensors)?;
                 positions.insert(&node.name, start..found.tensors.len());
             }
-            // Operations of the first releases, which read files of that time alone.
+            // Operations of the first releases, which read only files of that time.
             b"Restore" | b"RestoreSlice" => return None,
             _ => {}
         }
@@ -70,8 +70,8 @@ fn restored_by<'n>(
     Some(positions)
 }
 
-/// Returns the restored tensor that a node takes as an input, and the shape that the node requires
-/// of it.
+/// Returns the restored tensor that is an input of a node, and the shape that the node requires of
+/// it.
 fn fit_of<'n>(node: &'n Node, nodes: &ByName<'n>) -> Option<(&'n [u8], Fit)> {
     match (node.operation.as_slice(), node.inputs.as_slice()) {
         (b"Assign", [variable, value, ..]) if node.validates_shape != Some(false) => {

@@ -1,7 +1,7 @@
-//! The paths of files that tables are filled from, where these are no assets or lie in variables.
+//! The paths of files that initialize tables, if they are not assets or are stored in variables.
 //!
-//! Knows how a path comes to the operation that reads the file, by way of variables and
-//! placeholders with a default. It must never know files.
+//! Depends on the way from a path to the operation that reads the file, through variables and
+//! placeholders with a default, but not on files.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,30 +14,31 @@ use super::{
 };
 use crate::graph::GraphError;
 
-/// Variables that a node reads by reference; a session refuses it as long as they have no value.
+/// Variables that a node reads by reference; a session refuses to read them before they have a
+/// value.
 const REFERENCES: [&[u8]; 2] = [b"VariableV2", b"Variable"];
 
-/// Ways of paths through variables that are looked at: real models have one for each table.
+/// Limit on the paths through variables that are followed: real models have one for each table.
 const MOST_VARIABLES: usize = 64;
 
-/// Variables that are handles.
+/// Variables that are resource handles.
 const HANDLES: [&[u8]; 1] = [b"VarHandleOp"];
 
 /// A variable that holds the path of a table's file.
 #[derive(Clone, Debug)]
 pub struct PathVariable {
-    /// The name of the node that makes it.
+    /// The name of the node that creates it.
     pub name: String,
-    /// True if loaders fill the table before the variable has any value.
+    /// True if loaders initialize the table before the variable has a value.
     pub is_unset: bool,
 }
 
-/// The paths that tables outside of functions are filled from.
+/// The paths that initialize tables outside functions.
 #[derive(Debug, Default)]
 pub(super) struct TablePaths {
-    /// Paths that are no assets: the exporter has left the files where they were.
+    /// Paths that are not assets: the exporter did not copy the files.
     pub(super) elsewhere: BTreeSet<Vec<u8>>,
-    /// For each way of a path through a variable, the node that reads it and the variable.
+    /// For each path through a variable, the node that reads it and the variable.
     through: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -91,8 +92,8 @@ impl<'n> Origins<'n> {
 }
 
 impl TablePaths {
-    /// Reads the nodes that give tables outside of functions the paths of their files, which are in
-    /// `assets` if they are in the model. Nothing where too much would have to be read.
+    /// Reads the sources of the file paths for tables outside functions; `assets` has the paths
+    /// that are in the model. Returns nothing if too much would have to be read.
     pub(super) fn read(
         program: &mut Program<'_>,
         assets: &HashSet<&[u8]>,
@@ -135,8 +136,8 @@ impl TablePaths {
         !self.through.is_empty()
     }
 
-    /// Returns the variables that are read while the nodes `run` are run, and that nothing gives a
-    /// value before; `restored` are the nodes that are run before these, if they are known.
+    /// Returns the variables that are read while the nodes `run` are run, without being set before;
+    /// `restored` are the nodes that are run before these, if they are known.
     pub(super) fn variables(
         &self,
         program: &Program<'_>,
@@ -160,7 +161,7 @@ impl TablePaths {
                 .get(variable.as_slice())
                 .is_some_and(|node| REFERENCES.contains(&node.operation.as_slice()));
             let sets_it = |run: &Names| run.iter().any(|name| assigns(name, variable));
-            // What is read by reference is read before the other operations of the run.
+            // Reads by reference come before the other operations of the run.
             let is_late = is_reference || !sets_it(run);
             let is_unset = is_late && restored.is_some_and(|run| !sets_it(run));
             let name = String::from_utf8_lossy(variable).into_owned();

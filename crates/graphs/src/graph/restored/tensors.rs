@@ -1,9 +1,9 @@
-//! The tensors that a saver reads from a checkpoint, and the tables that are filled from them.
+//! The tensors that a saver reads from a checkpoint, and the tables that are initialized from them.
 
 /// The shape that a loader requires of a tensor that it restores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
-    /// Nothing.
+    /// No requirement.
     #[default]
     Any,
     /// These sizes.
@@ -17,7 +17,7 @@ pub enum Fit {
 pub struct RestoredTensor {
     /// Its name.
     pub name: Vec<u8>,
-    /// The part of it, as RestoreV2 takes it: nothing for all of it.
+    /// The part of it, as RestoreV2 receives it: empty for all of it.
     pub slice: Vec<u8>,
     /// The number of the element type.
     pub data_type: i32,
@@ -28,13 +28,13 @@ pub struct RestoredTensor {
 /// The relation between the keys of a table and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableShape {
-    /// A value for each key.
+    /// One value for each key.
     Scalars,
-    /// A tensor for each key, of these sizes where they are known.
+    /// One tensor for each key, of these sizes if they are known.
     Values(Option<Vec<i64>>),
-    /// A row for each row.
+    /// One row for each row.
     Rows,
-    /// It is not known; as many of both.
+    /// Unknown, but equally many of both.
     Unknown,
 }
 

@@ -1,6 +1,6 @@
-//! Operations that put the elements of tensors together in another way.
+//! Shape functions of operations that rearrange the elements of tensors.
 //!
-//! Knows axes, and the constants that say where something goes.
+//! Depends on axes, and on the constants that select positions.
 
 use super::{
     node::ShapedNode,
@@ -13,14 +13,14 @@ pub(super) fn nothing(outputs: usize) -> Vec<Tensor> {
     vec![Tensor::nothing(); outputs.min(MOST_OUTPUTS)]
 }
 
-/// Outputs whose shapes are kept.
+/// Limit on the outputs whose shapes are kept.
 const MOST_OUTPUTS: usize = 1024;
 
 fn one(shape: Shape) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(shape)])
 }
 
-/// That an axis is none of a shape.
+/// The diagnostic of an axis that is out of range.
 fn no_axis(axis: i64, shape: &Shape) -> Box<Mismatch> {
     Mismatch::new(format!("axis {axis}"), format!("an axis of shape {shape}"))
 }
@@ -111,7 +111,7 @@ pub(super) fn pack(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     for input in node.inputs {
         together = together.merge(&input.shape)?;
     }
-    // The axis is asked for only where there is something to hold it against.
+    // The axis is read only if there are dimensions to compare.
     let Some(dimensions) = together.dimensions() else { return one(Shape::unknown()) };
     let Some(axis) = node.int("axis")? else { return one(Shape::unknown()) };
     let at = place(axis, dimensions.len() + 1)
@@ -144,7 +144,7 @@ pub(super) fn split(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
         return Ok(nothing(0));
     };
     let outputs = usize::try_from(parts).unwrap_or_default().min(MOST_OUTPUTS);
-    // Its rank is looked at where it is a constant, and nowhere else.
+    // Its rank is checked only if it is a constant.
     if node.input(0).value.is_some() {
         node.ranked(0, 0)?;
     }
@@ -213,7 +213,7 @@ pub(super) fn expand_dims(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 pub(super) fn transpose(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
     let Some(dimensions) = shape.dimensions() else {
-        // Two numbers or more tell the rank, and only then is looked at how they lie.
+        // With two or more numbers the rank is known, and only then are the axes checked.
         if node.shape(1).elements().is_some_and(|elements| elements > 1) {
             node.ranked(1, 1)?;
         }
@@ -255,7 +255,7 @@ pub(super) fn tile(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(Shape::of(&(0..rank).map(size).collect::<Vec<_>>()))
 }
 
-/// `Pad` and its kin: a matrix of two numbers a dimension.
+/// `Pad` and similar operations: a matrix with two numbers per dimension.
 pub(super) fn pad(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let paddings = node.ranked(1, 2)?;
     merge_dimensions(paddings.dimension(1), 2, "number of paddings a dimension")?;
@@ -299,7 +299,7 @@ pub(super) fn shape_of(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(Shape::of(&[rank]))])
 }
 
-/// `Fill`: the first input says the shape.
+/// `Fill`: the first input is the shape.
 pub(super) fn fill(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let dims = node.ranked(0, 1)?;
     node.ranked(1, 0)?;

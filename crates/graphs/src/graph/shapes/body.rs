@@ -1,10 +1,9 @@
-//! The shapes of the nodes in a function, for what a call gives it.
+//! The shapes of the nodes in a function, for the inputs of a call.
 //!
-//! As TensorFlow does, a function is looked at for each node that calls it, with the shapes of that
-//! node's inputs. The arguments of a function without calls are unknown.
+//! As in TensorFlow, the shapes of a function are inferred for each node that calls it, with the
+//! shapes of that node's inputs. The arguments of a function without calls are unknown.
 //!
-//! Knows what hangs together in a function. It must never know what an operation does with shapes,
-//! nor where other functions are.
+//! Depends on the edges in a function, but not on shape functions or other functions.
 
 use std::{borrow::Borrow, collections::HashMap, rc::Rc};
 
@@ -25,13 +24,13 @@ use crate::{
     ops::Operation,
 };
 
-/// The most outputs of one name that are told apart.
+/// Limit on the outputs with one name.
 const MOST_TENSORS: usize = 1 << 10;
 
 /// The outputs of a node that calls a function.
 ///
 /// # Errors
-/// That the file cannot be read; inside of that, what a shape function refuses.
+/// If the file cannot be read; within that, the diagnostic of a shape function.
 pub(in super::super) type Called = Result<Inferred<Vec<Tensor>>, GraphError>;
 
 /// The functions that nodes call.
@@ -44,15 +43,15 @@ pub(in super::super) trait CalledFunctions {
 /// A map by the numbers of nodes.
 pub(in super::super) type ByNode<V> = HashMap<u32, V, foldhash::fast::RandomState>;
 
-/// A function whose shapes are followed.
+/// A function whose shapes are inferred.
 pub(in super::super) struct ShapedFunction<'r, F> {
     function: F,
     node_signatures: Vec<Option<Rc<NodeSignature<'r>>>>,
     nodes: NameMap<u32>,
     constants: ByNode<Tensor>,
-    /// By node, the function that it calls, where the importer looks into that.
+    /// The function that each node calls, if the importer infers its shapes.
     calls: ByNode<u64>,
-    /// The nodes in an order in which inputs come first, but for those that close loops.
+    /// The nodes in an order in which inputs come first, except those that close loops.
     order: Vec<u32>,
 }
 
@@ -62,29 +61,29 @@ struct NodeSignature<'r> {
     rule: ShapeRule,
     /// True if the call gives an attribute.
     is_open: bool,
-    /// The outputs: the number of the name, where it begins, and how many tensors it is.
+    /// The outputs: the number of the name, the start, and the number of tensors.
     outputs: Vec<(u32, usize, usize)>,
-    /// A shape in an attribute that is none.
+    /// An invalid shape in an attribute.
     diagnostic: Option<Box<Mismatch>>,
 }
 
-/// The node signatures that are remembered. Where there are more, it begins anew.
+/// Limit on the node signatures that are remembered. At the limit the memory is cleared.
 const MOST_SIGNATURES: usize = 1 << 12;
 
 /// The facts of the node signatures in functions, each computed once for all functions that one
 /// reader has read.
 #[derive(Default)]
 pub(in super::super) struct ShapedSignatures<'r> {
-    /// By where a node signature lies, which is kept so that no other one takes its place.
+    /// Keyed by the address of a node signature, which is kept alive so that it is not reused.
     known: HashMap<*const BodySignature, KnownSignature<'r>, foldhash::fast::RandomState>,
 }
 
-/// A node signature with what is known of it; nothing of one that calls a function.
+/// A node signature with its facts; `None` for one that calls a function.
 type KnownSignature<'r> = (Rc<BodySignature>, Option<Rc<NodeSignature<'r>>>);
 
 impl<'r> ShapedSignatures<'r> {
-    /// Returns the node signatures of a function; `find` knows the operation of each, none where it
-    /// is a function.
+    /// Returns the node signatures of a function; `find` returns the operation of each, `None` for
+    /// a function.
     fn of_function(
         &mut self,
         function: &FunctionIndex,
@@ -105,7 +104,8 @@ impl<'r> ShapedSignatures<'r> {
     }
 }
 
-/// Why a function cannot be: the number of a node, and what its shape function refuses.
+/// The reason why a function is refused: the number of a node, and the diagnostic of its shape
+/// function.
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
@@ -144,8 +144,8 @@ impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
     /// unknown.
     ///
     /// # Errors
-    /// That the file cannot be read; inside of that, the first node, in the order of the visits,
-    /// that a shape function refuses for certain.
+    /// If the file cannot be read; within that, the first node, in the order of the visits, that a
+    /// shape function certainly refuses.
     pub(in super::super) fn infer(
         &self,
         arguments: &[Tensor],
@@ -180,7 +180,7 @@ impl<'r> NodeSignature<'r> {
         } else {
             shape_diagnostic(operation.name(), attributes)
         };
-        // What a call gives decides; types alone decide nothing.
+        // Depends on the attributes of the call; types alone do not determine it.
         let is_type = |name: &str| name.starts_with('T') || name == "dtype";
         let mut names = operation.attributes().map(|attribute| attribute.name());
         let is_open =
@@ -210,7 +210,7 @@ struct Walk<'w, 'r, F> {
 }
 
 impl<F> Walk<'_, '_, F> {
-    /// Looks at a node whose inputs were looked at, but for those that close loops.
+    /// Infers the shapes of a node whose inputs were inferred, except those that close loops.
     fn visit(
         &mut self,
         number: u32,
@@ -274,7 +274,7 @@ impl<F> Walk<'_, '_, F> {
             if is_list(place) && target.argument_element.is_none() {
                 return None;
             }
-            // How many tensors a list is, only the call can tell.
+            // Only the call determines the number of tensors in a list.
             let known = self.arguments.get(place).filter(|_| !(0..=place).any(is_list));
             tensors.push(known.cloned().unwrap_or_default());
             return Some(());
@@ -298,7 +298,7 @@ impl<F> Walk<'_, '_, F> {
         tensors.extend(named.map(|at| self.known.get(*node, at).cloned().unwrap_or_default()));
         Some(())
     }
-    /// Returns the tensors that the function returns, up to the first one whose giver is unknown.
+    /// Returns the tensors that the function returns, up to the first one whose source is unknown.
     fn results(&self) -> Vec<Tensor> {
         let mut results = Vec::new();
         for result in &self.function.results {
@@ -310,7 +310,7 @@ impl<F> Walk<'_, '_, F> {
             let (Some(()), Some(tensor), 1) = (pushed, tensors.pop(), tensors.len() + 1) else {
                 break;
             };
-            // What is known of values ends with the function.
+            // Known values do not leave the function.
             results.push(Tensor { value: None, ..tensor });
         }
         results

@@ -1,10 +1,10 @@
-//! The tensors of constants, read from where the nodes stand in the file.
+//! The tensors of constants, read from the nodes in the file.
 //!
-//! A graph has as many constants as anything else, and each is another one. Those that are written
-//! as TensorFlow writes them are read from their bytes, without a look at what else is in the node:
-//! an earlier walk found it right.
+//! A graph has as many constants as anything else, and each is another one. Those in TensorFlow's
+//! usual encoding are read from their bytes, without reading the rest of the node, which an earlier
+//! walk found valid.
 //!
-//! Knows how a constant is written. It must never know what its numbers mean.
+//! Depends on the encoding of constants, but not on their use.
 
 use super::tensor::Tensor;
 use crate::graph::{
@@ -16,10 +16,10 @@ use crate::graph::{
     source::{Extent, Source},
 };
 
-/// The most dimensions and numbers of a constant that is read from its bytes.
+/// Limit on the dimensions and numbers of a constant that is read from its bytes.
 const MOST: usize = 254;
 
-/// Reads one constant after the other.
+/// Reads one constant after another.
 #[derive(Debug, Default)]
 pub(in super::super) struct Constants {
     bytes: Vec<u8>,
@@ -104,7 +104,7 @@ fn of_tensor(mut rest: &[u8]) -> Option<Tensor> {
         match tag {
             0x12 if shape.is_none() => shape = Some(dimensions(part)?),
             0x22 if content.is_none() => content = Some(part),
-            // Numbers in the field of another type are for others to judge.
+            // Numbers in the field of another type are left to other checks.
             0x3a if numbers.is_none() && data_type == Some(3) => numbers = Some(packed(part)?),
             0x52 if numbers.is_none() && data_type == Some(9) => numbers = Some(packed(part)?),
             _ => return None,
@@ -163,7 +163,7 @@ fn alone(bytes: &[u8]) -> Option<i64> {
     short_number(bytes).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number)
 }
 
-/// Returns the first number, if it has at most four bytes, and what comes after it.
+/// Returns the first number, if it has at most four bytes, and the bytes after it.
 fn short_number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let length = bytes.iter().take(4).position(|byte| *byte < 0x80)? + 1;
     let (number, rest) = bytes.split_at_checked(length)?;

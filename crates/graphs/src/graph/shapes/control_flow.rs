@@ -1,6 +1,6 @@
 //! Shape functions of operations that merge branches and begin loops.
 //!
-//! Knows that what comes back from a loop is not known when its head is looked at.
+//! The values that return to the head of a loop are unknown when its shape is inferred.
 
 use super::{
     node::ShapedNode,
@@ -8,7 +8,7 @@ use super::{
     tensor::Tensor,
 };
 
-/// `Merge`: what all inputs have in common, and which one it was.
+/// `Merge`: the common shape of all inputs, and the index of the one that was used.
 pub(super) fn merge(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let common = |one: Shape, other: &Tensor| {
         let (Some(own), Some(others)) = (one.dimensions(), other.shape.dimensions()) else {
@@ -25,7 +25,7 @@ pub(super) fn merge(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.inputs.iter().fold(first, common)), Tensor::scalar()])
 }
 
-/// `Enter`: into a loop, in which only what never changes keeps its shape.
+/// `Enter`: into a loop, in which only loop-invariant values keep their shape.
 pub(super) fn enter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let is_constant = node.flag("is_constant")? == Some(true);
     let shape = if is_constant { node.shape(0).clone() } else { Shape::unknown() };

@@ -1,6 +1,6 @@
-//! Operations that work element by element, and those that choose between tensors.
+//! Shape functions of operations that work element by element, or choose between tensors.
 //!
-//! Knows how shapes are repeated to fit each other.
+//! Depends on the rules of broadcasting.
 
 use super::{
     node::ShapedNode,
