@@ -1,15 +1,15 @@
 //! TensorFlow's graphs and SavedModels: read, and judged as the importer of each release judges
 //! them.
 //!
-//! [`graph`] reads graphs in their binary and text forms, and says what an importer refuses. The
-//! operations of each release are in `serdes-operations`, the element types in
+//! [`graph`] reads graphs in their binary and text forms, and finds the diagnostics of an importer.
+//! The operations of each release are in `serdes-operations`, the element types in
 //! `serdes-graph-format`.
 //!
-//! This crate must never know a checkpoint, a device, nor who takes a graph.
+//! This crate does not depend on checkpoints, devices, or the callers' policies.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No bytes make the crate panic: what could is an exception with its reason.
+// No input makes the crate panic: code that could is an exception with its reason.
 #![cfg_attr(
     not(test),
     deny(

@@ -8,12 +8,12 @@ use super::{
     tensor::Tensor,
 };
 
-/// Returns two tensors, with what has one element in a dimension repeated there.
+/// Broadcasts two tensors.
 pub(super) fn broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).broadcast(node.shape(1))?)])
 }
 
-/// Returns the same, where an attribute can say that what does not fit is no error.
+/// Broadcasts two tensors, where an attribute can allow incompatible shapes.
 pub(super) fn equality(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if node.flag("incompatible_shape_error")? == Some(true) {
         return broadcast(node);
@@ -30,18 +30,18 @@ pub(super) fn same(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(merged)])
 }
 
-/// Returns two tensors of one shape, of which the first is the one that is kept.
+/// Returns two tensors of one shape, of which only the first is kept.
 pub(super) fn compared(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     node.shape(0).merge(node.shape(1))?;
     Ok(vec![Tensor::of(node.shape(0).clone())])
 }
 
-/// Returns two tensors of one shape, whatever else there is.
+/// Returns two tensors of one shape, ignoring further outputs.
 pub(super) fn same_two(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).merge(node.shape(1))?)])
 }
 
-/// `Betainc`: tensors of one shape, but for those that are scalars.
+/// `Betainc`: tensors of one shape, except scalars.
 pub(super) fn same_but_scalars(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let mut merged = Shape::unknown();
     for input in node.inputs.iter().filter(|input| input.shape.rank() != Some(0)) {
@@ -55,7 +55,7 @@ pub(super) fn same_but_scalars(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     }])
 }
 
-/// Three tensors that are repeated to fit each other: `SelectV2`.
+/// `SelectV2`: three tensors that are broadcast.
 pub(super) fn select_broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let values = node.shape(1).broadcast(node.shape(2))?;
     Ok(vec![Tensor::of(node.shape(0).broadcast(&values)?)])
@@ -78,7 +78,7 @@ pub(super) fn select(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 
 /// `BiasAdd`: a vector along the dimension of channels.
 pub(super) fn bias_add(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
-    // Channels are last as well where the attribute is of another kind.
+    // Channels are also last if the attribute is of another kind.
     let channels_first = matches!(node.text("data_format"), Ok(Some(b"NCHW")));
     let input = node.ranked_at_least(0, if channels_first { 3 } else { 2 })?;
     let bias = node.ranked(1, 1)?;

@@ -1,7 +1,7 @@
-//! The shape functions that are written by hand, by operation.
+//! The handwritten shape functions, by operation.
 //!
-//! Knows which operation has which. What only the ranks of its inputs decide, and outputs that are
-//! always the same, is in the table of [`measured`](super::measured).
+//! Operations of which only the ranks of inputs are checked, or whose outputs are constant, are in
+//! the table of [`measured`](super::measured).
 
 use super::{
     arrangement, control_flow, elementwise, linear, node::ShapedNode, reduction, settings,
@@ -12,7 +12,7 @@ use super::{
 /// ones are unknown.
 ///
 /// # Errors
-/// What the real function refuses for certain.
+/// If the real function certainly refuses the node.
 pub(super) type ShapeFunction = fn(&ShapedNode<'_>) -> Inferred<Vec<Tensor>>;
 
 /// Returns the function of an operation.

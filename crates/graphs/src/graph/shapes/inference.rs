@@ -1,6 +1,6 @@
 //! Infers the outputs of one node, by its operation.
 //!
-//! Knows where the functions are. It must never know the graph.
+//! Selects the shape functions. Does not depend on the graph.
 
 use super::{
     functions::{self, ShapeFunction},
@@ -34,7 +34,7 @@ impl ShapeRule {
             argument.number_attribute().is_some()
                 || matches!(argument.source(), ArgumentSource::List(_))
         });
-        // The types of inputs are called T and something, and no shape function looks at them.
+        // The types of inputs are called `T` or similar, and no shape function reads them.
         let has_attributes =
             operation.attributes().any(|attribute| !attribute.name().starts_with('T'));
         let reads_attributes = is_counted || (function.is_some() && has_attributes);
@@ -49,7 +49,7 @@ impl ShapeRule {
     /// Infers the outputs of a node.
     ///
     /// # Errors
-    /// What the real function refuses for certain.
+    /// If the real function certainly refuses the node.
     pub(super) fn infer(&self, node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
         if let Some(measured) = self.measured {
             measured.check(node)?;

@@ -1,10 +1,10 @@
 //! The inferred outputs of all nodes that were visited.
 //!
-//! Knows numbers of nodes and outputs. It must never know what they are.
+//! Depends on the numbers of nodes and outputs only.
 
 use super::tensor::Tensor;
 
-/// By node, its first outputs.
+/// The first outputs of each node.
 #[derive(Debug)]
 pub(super) struct Known {
     nodes: Vec<Outputs>,
@@ -24,8 +24,7 @@ impl Known {
         Self { nodes: vec![Outputs::default(); nodes], outputs: Vec::new() }
     }
 
-    /// Says what a node gives; those of which nothing is known behind the last other one are not
-    /// kept.
+    /// Sets the outputs of a node; trailing unknown ones are not kept.
     pub(super) fn set(&mut self, node: u32, outputs: Vec<Tensor>) {
         let last = outputs.iter().rposition(|output| *output != Tensor::nothing());
         let Some(count) = last.map(|last| last + 1) else { return };

@@ -1,6 +1,6 @@
 //! Products of matrices.
 //!
-//! Knows which dimensions of the two sides are summed over.
+//! Depends on the contracted dimensions of both sides.
 
 use super::{
     node::ShapedNode,
@@ -8,7 +8,7 @@ use super::{
     tensor::Tensor,
 };
 
-/// Returns the two last dimensions of a matrix, the other way round where it is turned over.
+/// Returns the two last dimensions of a matrix, swapped if it is transposed.
 fn sides(shape: &Shape, is_turned: bool) -> (i64, i64) {
     let (rows, columns) = (shape.dimension(-2), shape.dimension(-1));
     if is_turned { (columns, rows) } else { (rows, columns) }
@@ -32,7 +32,7 @@ pub(super) fn batch_matmul(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     stacked(node, Shape::merge)
 }
 
-/// `BatchMatMulV2`: stacks of matrices, repeated to fit each other.
+/// `BatchMatMulV2`: stacks of matrices, which are broadcast.
 pub(super) fn batch_matmul_broadcast(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     stacked(node, Shape::broadcast)
 }
@@ -93,7 +93,7 @@ struct Equation<'e> {
 }
 
 impl<'e> Equation<'e> {
-    /// `None` of an equation that is written in another way, which is left to TensorFlow.
+    /// Returns `None` for an equation in another form, which is left to TensorFlow.
     fn of(text: &'e str) -> Option<Self> {
         let (inputs, output) = text.split_once("->")?;
         let inputs: Vec<&[u8]> = inputs.split(',').map(str::as_bytes).collect();
@@ -116,7 +116,7 @@ impl<'e> Equation<'e> {
     }
 }
 
-/// `MatrixDiagPart` and others keep the stack; what is not known of it is no dimension.
+/// `MatrixDiagPart` and others keep the batch dimensions; an unknown one is not checked.
 pub(super) fn square(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let input = node.ranked_at_least(0, 2)?;
     if input.rank().is_none() {
@@ -127,7 +127,7 @@ pub(super) fn square(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(stack.join(&Shape::of(&[size, size])))])
 }
 
-/// `MatrixDeterminant` and others give something for each square matrix of a stack.
+/// `MatrixDeterminant` and others return one value for each square matrix of a stack.
 pub(super) fn of_squares(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let input = node.ranked_at_least(0, 2)?;
     merge_dimensions(input.dimension(-1), input.dimension(-2), "size of both sides")?;

@@ -1,6 +1,6 @@
-//! The shapes of the nodes outside of functions, in the order in which the importer visits them.
+//! The shapes of the nodes outside functions, in the order in which the importer visits them.
 //!
-//! Knows what hangs together. It must never know what an operation does with shapes.
+//! Depends on the edges, but not on shape functions.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -35,7 +35,7 @@ pub(in super::super) struct ShapeDiagnostic {
     pub(in super::super) mismatch: Box<Mismatch>,
 }
 
-/// A graph whose shapes are followed.
+/// A graph whose shapes are inferred.
 #[derive(Clone, Copy)]
 pub(in super::super) struct ShapedGraph<'g> {
     pub(in super::super) source: Source<'g>,
@@ -44,15 +44,15 @@ pub(in super::super) struct ShapedGraph<'g> {
     pub(in super::super) releases: Releases<'g>,
     /// The GraphDef version of the release that parses the graph.
     pub(in super::super) release: i32,
-    /// The GraphDef version that the graph says it was written with.
+    /// The GraphDef version of the graph's producer.
     pub(in super::super) producer: i32,
 }
 
-/// Returns the first node, in the order of the visits, that a shape function refuses for certain,
-/// whatever the release.
+/// Returns the first node, in the order of the visits, that a shape function of any release
+/// certainly refuses.
 ///
-/// Shapes hang on the definition that a release has of an operation in nothing but defaults, which
-/// no release has changed.
+/// Shapes depend on a release's definition of an operation only through defaults, which no release
+/// has changed.
 ///
 /// `called` infers the outputs of the functions that nodes call; with `None`, these are unknown.
 pub(in super::super) fn first_diagnostic(
@@ -93,8 +93,7 @@ struct Walk<'g, 'c> {
 }
 
 impl<'g> Walk<'g, '_> {
-    /// Returns the operation of a node, as one of the releases defines it that know it; none for
-    /// functions.
+    /// Returns the operation of a node from one of the releases that know it; `None` for functions.
     fn operation(&self, node: u32) -> Option<Operation<'g>> {
         let ShapedGraph { index, node_signatures, releases, .. } = self.graph;
         let signature = node_signatures.get(index.nodes().get(node as usize)?.signature())?;
@@ -103,7 +102,7 @@ impl<'g> Walk<'g, '_> {
         defined.find_map(|operation| operation.filter(|operation| !operation.is_name_alone()))
     }
 
-    /// Looks at a node whose inputs were looked at, but for those that close loops.
+    /// Infers the shapes of a node whose inputs were inferred, except those that close loops.
     fn visit(&mut self, node: u32) -> Result<Option<Box<Mismatch>>, GraphError> {
         let index = self.graph.index;
         let call = index.call_of(node).filter(|calling| calling.call.inside);
@@ -117,7 +116,7 @@ impl<'g> Walk<'g, '_> {
         Ok(self.keep(node, outputs, &attributes))
     }
 
-    /// The same at a node that calls nothing.
+    /// Infers the shapes of a node that calls no function.
     fn visit_operation(
         &mut self,
         node: u32,
@@ -144,8 +143,8 @@ impl<'g> Walk<'g, '_> {
         Ok(self.keep(node, outputs, &attributes))
     }
 
-    /// Keeps the tensor of a constant, of which each is another one, if it is in the canonical
-    /// encoding.
+    /// Keeps the tensor of a constant, if it is in the canonical encoding; constants are not
+    /// shared.
     fn keep_constant(&mut self, node: u32) -> Result<bool, GraphError> {
         let place = self.place_of(node)?;
         let tensor = self.constants.canonical(self.graph.source, place)?;
@@ -154,7 +153,7 @@ impl<'g> Walk<'g, '_> {
         Ok(is_kept)
     }
 
-    /// Keeps what a node gives, as far as that goes with what it says itself.
+    /// Keeps the outputs of a node, merged with the shapes that it declares.
     fn keep(
         &mut self,
         node: u32,
@@ -170,7 +169,7 @@ impl<'g> Walk<'g, '_> {
         }
     }
 
-    /// Returns the attributes of a node, if they are wanted.
+    /// Returns the attributes of a node, if requested.
     fn attributes(&mut self, node: u32, are_wanted: bool) -> Result<Rc<Attributes>, GraphError> {
         if !are_wanted {
             return Ok(Rc::clone(&self.none));

@@ -1,15 +1,15 @@
 //! Measured rules of the shape functions of nearly all operations: the ranks that an input may
 //! have, the lengths of a vector, and outputs whose shapes are always the same or that of an input.
 //!
-//! The table `tensorflow.shapes` has a line an operation, by name: `EncodeWav 4,1 []`. Behind the
-//! name stand the inputs of the definition: `*`, or a mask of the ranks that are accepted, in
+//! The table `tensorflow.shapes` has one line per operation, by name: `EncodeWav 4,1 []`. The name
+//! is followed by the inputs of the definition: `*`, or a mask of the ranks that are accepted, in
 //! hexadecimal (bit 8 stands for 8 and all above), and behind a colon one of the lengths that a
 //! vector may have. Then the outputs: the dimensions, of which `?` is one that is not known, behind
-//! them `=0` for the shape of that input, or `*`. `-` is none at all.
-//! `tests/interop/operation_shapes.py` measures it on several releases and writes what is so
-//! in all of them and for all attributes that were tried.
+//! them `=0` for the shape of that input, or `*`. `-` means that there are none.
+//! `tests/interop/operation_shapes.py` measures several releases and writes the rules that hold in
+//! all of them and for all tested attributes.
 //!
-//! Knows how the table is written. It must never know what stands in it.
+//! Depends on the form of the table, but not on its contents.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ use super::{
 /// The table, ordered by name.
 const TABLE: &str = include_str!("tensorflow.shapes");
 
-/// The highest rank and length that a mask has a bit of its own for.
+/// The highest rank and length that has its own bit in a mask.
 const LAST_BIT: usize = 8;
 
 /// The measured rules of one operation.
@@ -32,7 +32,7 @@ pub(super) struct Measured {
     outputs: &'static str,
 }
 
-/// The lines of the table, each behind the name that it begins with.
+/// The lines of the table, each after its name.
 static LINES: LazyLock<Vec<(&str, Measured)>> = LazyLock::new(|| {
     let line = |line: &'static str| {
         let mut fields = line.split(' ');

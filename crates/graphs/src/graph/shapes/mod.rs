@@ -1,17 +1,17 @@
 //! Shape functions: they infer the shapes of tensors before anything runs, and report nodes whose
 //! inputs have impossible shapes.
 //!
-//! TensorFlow runs a shape function at each node that it imports. Here, [`first_diagnostic`]
-//! follows shapes through a graph in the same order: where they come from (`state`), how operations
-//! change them (`elementwise`, `linear`, `windows`, `arrangement`, `reduction`, `control_flow`),
-//! and what attributes have to be (`settings`). At a node that calls a function it goes through
-//! that one (`body`), with the shapes that the node gives it. Of nearly all operations it is known
-//! besides which ranks their inputs may have (`measured`). Whatever is not known is of unknown
-//! shape, so that nothing is refused that TensorFlow takes; a part of what it refuses is not found.
+//! TensorFlow runs a shape function at each node that it imports. Here, [`first_diagnostic`] infers
+//! the shapes in a graph in the same order: their origins (`state`), the operations that change
+//! them (`elementwise`, `linear`, `windows`, `arrangement`, `reduction`, `control_flow`), and the
+//! constraints on attributes (`settings`). At a node that calls a function it infers the shapes in
+//! the body (`body`), with the shapes of the node's inputs. For nearly all operations the permitted
+//! ranks of inputs are known as well (`measured`). Everything else has an unknown shape, so that no
+//! graph is refused that TensorFlow accepts; some graphs that it refuses are not detected.
 //!
 //! Measured on TensorFlow 2.12, 2.16 and 2.21: `tests/interop/tensorflow_shapes.py`.
 //!
-//! Knows operations and shapes. It must never know which loader judges, nor how graphs are written.
+//! Depends on operations and shapes, but not on loaders or the encoding of graphs.
 
 mod arrangement;
 mod body;

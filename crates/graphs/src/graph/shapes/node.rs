@@ -1,6 +1,6 @@
-//! One node as its shape function sees it: attributes and what is known of its inputs.
+//! One node as seen by its shape function: attributes and the known facts about its inputs.
 //!
-//! Knows where values of attributes come from. It must never know what an operation does with them.
+//! Depends on the sources of attribute values, but not on the operations.
 
 use super::{
     shape::{Inferred, Mismatch, Shape},
@@ -17,12 +17,12 @@ use crate::{
 /// A node whose inputs were looked at before.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct ShapedNode<'n> {
-    /// The operation as one of the releases defines it that know it.
+    /// The operation, from one of the releases that know it.
     pub(in super::super) operation: Operation<'n>,
     pub(in super::super) attributes: &'n Attributes,
     /// The data inputs, in their order, as far as they are known.
     pub(in super::super) inputs: &'n [Tensor],
-    /// The GraphDef version that the graph says it was written with.
+    /// The GraphDef version of the graph's producer.
     pub(in super::super) producer: i32,
     /// True if it is in the body of a function, whose caller gives the values of placeholders.
     pub(in super::super) is_in_body: bool,
@@ -35,7 +35,7 @@ enum Resolved<'n> {
 }
 
 impl<'n> ShapedNode<'n> {
-    /// Returns the input at this place; nothing is known of one that is not there.
+    /// Returns the input at this index; an unknown tensor if it does not exist.
     pub(super) fn input(&self, place: usize) -> &'n Tensor {
         static NOTHING: Tensor = Tensor::nothing();
         self.inputs.get(place).unwrap_or(&NOTHING)
@@ -45,22 +45,22 @@ impl<'n> ShapedNode<'n> {
         &self.input(place).shape
     }
 
-    /// Returns the shape of an input that has to be of this rank.
+    /// Returns the shape of an input that must have this rank.
     pub(super) fn ranked(&self, place: usize, rank: usize) -> Inferred<Shape> {
         self.shape(place).with_rank(rank).map_err(|mismatch| at_input(place, &mismatch))
     }
 
-    /// Returns the shape of an input that has to be of this rank at least.
+    /// Returns the shape of an input that must have at least this rank.
     pub(super) fn ranked_at_least(&self, place: usize, rank: usize) -> Inferred<&'n Shape> {
         let shape = self.shape(place).with_rank_at_least(rank);
         shape.map_err(|mismatch| at_input(place, &mismatch))
     }
 
-    /// Returns the value of an attribute; `None` of what only a caller can tell.
+    /// Returns the value of an attribute; `None` if only a caller can determine it.
     ///
     /// # Errors
-    /// [`Mismatch`], if it is of another kind, or not there: a shape function that reads it fails.
-    /// Nothing else looks at it in a function.
+    /// [`Mismatch`], if it is of another kind or missing: a shape function that reads it fails.
+    /// Inside a function there is no other check.
     fn resolve(&self, name: &str) -> Inferred<Option<Resolved<'n>>> {
         let Some(definition) = self.operation.attribute(name) else { return Ok(None) };
         match self.attributes.get(name) {
@@ -135,7 +135,7 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// Returns the shape that an attribute says; one that is none is found elsewhere.
+    /// Returns the declared shape of an attribute; an invalid one is reported elsewhere.
     pub(super) fn said_shape(&self, name: &str) -> Inferred<Shape> {
         Ok(match self.resolve(name)? {
             Some(Resolved::Own(AttributeValue::Shape(shape))) if shape.is_partial_shape() => {
@@ -149,7 +149,7 @@ impl<'n> ShapedNode<'n> {
         })
     }
 
-    /// Returns the shapes that a list says; those that are none are found elsewhere.
+    /// Returns the shapes in a list; invalid ones are reported elsewhere.
     pub(super) fn said_shapes(&self, name: &str) -> Inferred<Vec<Shape>> {
         let Some(Resolved::Own(AttributeValue::List(list))) = self.resolve(name)? else {
             return Ok(Vec::new());

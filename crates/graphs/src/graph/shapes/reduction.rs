@@ -1,6 +1,6 @@
-//! Operations that leave dimensions out, or look along one of them.
+//! Shape functions of operations that remove dimensions, or search along one of them.
 //!
-//! Knows axes that a constant says.
+//! Depends on axes given by constants.
 
 use super::{
     node::ShapedNode,
@@ -12,11 +12,11 @@ fn one(shape: Shape) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(shape)])
 }
 
-/// The GraphDef version from which on the rank of a list of axes is looked at.
+/// The GraphDef version from which the rank of a list of axes is checked.
 const CHECKED: i32 = 21;
 
-/// `Sum` and its kin: the dimensions that the second input lists are left out, or are 1 if they are
-/// kept.
+/// `Sum` and similar operations: the dimensions in the second input are removed, or become 1 if
+/// they are kept.
 pub(super) fn reduce(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
     let axes = node.shape(1);
@@ -50,7 +50,7 @@ pub(super) fn reduce(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(Shape::of(&left.collect::<Vec<_>>()))
 }
 
-/// `ArgMax`: one dimension is left out.
+/// `ArgMax`: one dimension is removed.
 pub(super) fn arg(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
     node.ranked(1, 0)?;

@@ -1,6 +1,6 @@
-//! Attributes that have to go together, whatever the inputs are.
+//! Constraints between attributes that do not depend on the inputs.
 //!
-//! Knows lists that are as long as others, and names that stand for numbers.
+//! Depends on lists of equal lengths, and on names that represent numbers.
 
 use super::{
     arrangement::nothing,
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{graph::attributes::AttributeValue, ops::type_name};
 
-/// Returns the operations that load or retrieve the parameters of an embedding on a TPU name the
-/// table by its number or by its name.
+/// Operations that load or retrieve the parameters of an embedding on a TPU, and select the table
+/// by its number or its name.
 pub(super) fn embedding_table(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let (number, name) = (node.int("table_id")?, node.text("table_name")?);
     if let (Some(number), Some(name)) = (number, name)
@@ -24,7 +24,7 @@ pub(super) fn embedding_table(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(nothing(0))
 }
 
-/// Operations with a list of output types and one of output shapes, which may not be left empty.
+/// Operations with a list of output types and one of output shapes, which must not be empty.
 pub(super) fn shape_a_type(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     same_length(node, "output_types", false)
 }
@@ -34,7 +34,7 @@ pub(super) fn shape_an_output(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     same_length(node, "Tout", true)
 }
 
-/// Loops, of which the output types are those of the inputs.
+/// Loops, whose output types are those of the inputs.
 pub(super) fn shape_a_loop_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let said = same_length(node, "T", true)?;
     // Without shapes, those of the inputs are the ones that stay.
@@ -44,7 +44,7 @@ pub(super) fn shape_a_loop_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tenso
     Ok(said)
 }
 
-/// The attribute that says shapes.
+/// The attribute with the shapes.
 const SHAPES: &str = "output_shapes";
 
 fn same_length(node: &ShapedNode<'_>, types: &str, may_be_empty: bool) -> Inferred<Vec<Tensor>> {
@@ -58,7 +58,7 @@ fn same_length(node: &ShapedNode<'_>, types: &str, may_be_empty: bool) -> Inferr
     Ok(node.said_shapes(SHAPES)?.into_iter().map(Tensor::of).collect())
 }
 
-/// `_ReadVariablesOp`: as many types as handles, and of each variable the type that it has.
+/// `_ReadVariablesOp`: one type per handle, equal to the type of the variable.
 pub(super) fn read_variables(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let (Some(handles), Some(types)) = (node.int("N")?, node.list_length("dtypes")?)
         && u64::try_from(handles) != Ok(types)

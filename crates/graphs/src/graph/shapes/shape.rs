@@ -1,27 +1,27 @@
-//! A shape as far as it is known, and how two of them go together.
+//! Partially known shapes, and their compatibility.
 //!
-//! Knows dimensions. It must never know which operation has them.
+//! Depends on dimensions only.
 
 use std::{fmt, sync::Arc};
 
-/// A dimension whose size is not known, as TensorFlow writes it.
+/// An unknown dimension, as TensorFlow encodes it.
 pub(super) const UNKNOWN: i64 = -1;
 
 /// The most dimensions that a tensor has.
 const HIGHEST_RANK: usize = 254;
 
-/// The shape of a tensor as far as it is known before anything runs.
+/// The shape of a tensor as far as it is known before execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in super::super) struct Shape(Option<Arc<[i64]>>);
 
-/// That two shapes, or a shape and what is expected of it, do not go together.
+/// The error of two incompatible shapes, or of a shape that does not meet a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Mismatch {
     /// The found shape: `input 1 of shape [2, 3]`.
     pub(in super::super) found: String,
     /// The required shape: `a rank of 1`.
     pub(in super::super) expected: String,
-    /// The node of a function that refuses it, where one does that is called.
+    /// The node that refuses it, if it is in a called function.
     pub(in super::super) within: Option<FunctionNode>,
 }
 
@@ -43,13 +43,13 @@ impl Mismatch {
 pub(super) type Inferred<T> = Result<T, Box<Mismatch>>;
 
 impl Shape {
-    /// Returns a shape of which nothing is known.
+    /// Returns an unknown shape.
     pub(super) const fn unknown() -> Self {
         Self(None)
     }
 
-    /// Returns a shape of these dimensions, [`UNKNOWN`] among them; nothing is known of one that no
-    /// tensor has.
+    /// Creates a shape with these dimensions, some of which may be [`UNKNOWN`]; an invalid shape
+    /// becomes an unknown one.
     pub(super) fn of(dimensions: &[i64]) -> Self {
         let is_shape =
             dimensions.len() <= HIGHEST_RANK && dimensions.iter().all(|size| *size >= UNKNOWN);
@@ -85,7 +85,7 @@ impl Shape {
         self.sizes()?.iter().try_fold(1_i64, |count, size| count.checked_mul(*size))
     }
 
-    /// Returns the dimension at `axis`, counted from the end where that is negative.
+    /// Returns the dimension at `axis`; a negative axis counts from the end.
     pub(super) fn dimension(&self, axis: i64) -> i64 {
         let Some(dimensions) = self.dimensions() else { return UNKNOWN };
         place(axis, dimensions.len()).and_then(|at| dimensions.get(at)).copied().unwrap_or(UNKNOWN)
@@ -100,7 +100,7 @@ impl Shape {
         }
     }
 
-    /// Returns the shape, if it may have this rank at least.
+    /// Returns the shape, if it may have at least this rank.
     pub(super) fn with_rank_at_least(&self, rank: usize) -> Inferred<&Self> {
         match self.rank() {
             Some(found) if found < rank => {
@@ -125,8 +125,7 @@ impl Shape {
         merged.map(|merged| Self(Some(merged))).ok_or_else(mismatch)
     }
 
-    /// Returns the shape of what is made of two tensors element by element, with what has one
-    /// element in a dimension repeated there.
+    /// Returns the broadcast shape of two tensors.
     pub(super) fn broadcast(&self, other: &Self) -> Inferred<Self> {
         let (Some(own), Some(others)) = (self.dimensions(), other.dimensions()) else {
             return Ok(Self::unknown());
@@ -146,8 +145,8 @@ impl Shape {
         })
     }
 
-    /// Returns the dimensions from `from` to before `to`, counted from the end where negative and
-    /// cut to what is there.
+    /// Returns the dimensions from `from` to before `to`; negative indices count from the end, and
+    /// both are clamped.
     pub(super) fn part(&self, from: i64, to: Option<i64>) -> Self {
         let Some(dimensions) = self.dimensions() else { return Self::unknown() };
         let rank = dimensions.len() as i64;
@@ -156,7 +155,7 @@ impl Shape {
         Self::of(dimensions.get(from..to).unwrap_or_default())
     }
 
-    /// Returns the dimensions of one behind those of the other.
+    /// Returns the dimensions of one shape followed by those of the other.
     pub(super) fn join(&self, behind: &Self) -> Self {
         match (self.dimensions(), behind.dimensions()) {
             (Some(own), Some(others)) => Self::of(&[own, others].concat()),
@@ -177,7 +176,7 @@ impl Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Dimensions that are shown of a shape.
+        /// Limit on the dimensions of a shape that are shown.
         const SHOWN: usize = 8;
         let Some(dimensions) = self.dimensions() else { return f.write_str("<unknown>") };
         f.write_str("[")?;
@@ -202,7 +201,7 @@ pub(super) fn place(axis: i64, rank: usize) -> Option<usize> {
     (0..rank).contains(&at).then_some(at as usize)
 }
 
-/// Returns the size of a dimension that is both of these; `None` if none is.
+/// Merges two dimensions of one size; `None` if they differ.
 pub(super) fn merged(one: i64, two: i64) -> Option<i64> {
     match (one, two) {
         (UNKNOWN, known) | (known, UNKNOWN) => Some(known),
@@ -210,7 +209,7 @@ pub(super) fn merged(one: i64, two: i64) -> Option<i64> {
     }
 }
 
-/// Returns the size of a dimension along which one may be repeated to fit the other.
+/// Returns the size of a broadcast dimension.
 fn repeated(one: i64, two: i64) -> Option<i64> {
     match (one, two) {
         (1, other) | (other, 1) => Some(other),
@@ -220,7 +219,7 @@ fn repeated(one: i64, two: i64) -> Option<i64> {
     }
 }
 
-/// Returns the same for two dimensions that have to be one size.
+/// Returns the size of two dimensions that must be equal.
 pub(super) fn merge_dimensions(one: i64, two: i64, what: &str) -> Inferred<i64> {
     merged(one, two).ok_or_else(|| {
         Mismatch::new(format!("{what} of {one} and {two}"), format!("the same {what}"))

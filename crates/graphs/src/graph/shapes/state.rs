@@ -1,6 +1,6 @@
 //! Shape functions of operations that introduce shapes: constants, placeholders and variables.
 //!
-//! Knows which attribute says a shape, and what the handle of a variable tells of it.
+//! Depends on the attributes with shapes, and on the variables of handles.
 
 use std::sync::Arc;
 
@@ -19,31 +19,30 @@ pub(super) fn constant(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     }])
 }
 
-/// The GraphDef version from which on a placeholder that says the shape of a scalar means it;
-/// before, it means that nothing is known.
+/// The GraphDef version from which the scalar shape of a placeholder means a scalar; before, it
+/// means an unknown shape.
 const MEANT: i32 = 22;
 
-/// `Placeholder`: the shape that it says.
+/// `Placeholder`: its declared shape.
 pub(super) fn placeholder(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.said_shape("shape")?;
     let is_said = shape.rank() != Some(0) || node.producer >= MEANT;
     Ok(vec![if is_said { Tensor::of(shape) } else { Tensor::nothing() }])
 }
 
-/// `PlaceholderV2`, `VariableV2` and others that mean what they say.
+/// `PlaceholderV2`, `VariableV2` and others whose declared shape always counts.
 pub(super) fn said(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.said_shape("shape")?)])
 }
 
-/// `PlaceholderWithDefault`: the default has to be of the shape that is said, which is the one that
-/// counts.
+/// `PlaceholderWithDefault`: the default must have the declared shape, which is the one used.
 pub(super) fn placeholder_with_default(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let said = node.said_shape("shape")?;
     node.shape(0).merge(&said)?;
     Ok(vec![Tensor::of(said)])
 }
 
-/// `VarHandleOp`: what the variable holds.
+/// `VarHandleOp`: the variable's type and shape.
 pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let mut handle = Tensor::scalar();
     if let Some(data_type) = node.data_type("dtype")? {
@@ -71,7 +70,7 @@ pub(super) fn read_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(shape)])
 }
 
-/// `AssignVariableOp` and its kin.
+/// `AssignVariableOp` and similar operations.
 pub(super) fn assign_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let Some(variable) = held(node)? {
         variable.shape.merge(node.shape(1))?;
@@ -79,14 +78,14 @@ pub(super) fn assign_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(Vec::new())
 }
 
-/// `Variable`: one that says the shape of a scalar means that nothing is known.
+/// `Variable`: the scalar shape means an unknown shape.
 pub(super) fn legacy_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.said_shape("shape")?;
     Ok(vec![if shape.rank() == Some(0) { Tensor::nothing() } else { Tensor::of(shape) }])
 }
 
-/// `Assign`: the value takes the place of what is there, which has to be of its shape unless the
-/// node says otherwise.
+/// `Assign`: the value replaces the previous one, and must have its shape unless the node says
+/// otherwise.
 pub(super) fn assign(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let value = node.shape(1);
     Ok(vec![match node.flag("validate_shape")? {
@@ -96,7 +95,7 @@ pub(super) fn assign(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     }])
 }
 
-/// `ScatterAdd` and its kin: parts of a variable, which updates of their shape change.
+/// `ScatterAdd` and similar operations: updates of the shape of the selected parts of a variable.
 pub(super) fn scatter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     scattered(node, node.shape(0))?;
     Ok(vec![Tensor::of(node.shape(0).clone())])
@@ -110,7 +109,7 @@ pub(super) fn scatter_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(Vec::new())
 }
 
-/// The indices say which parts of the first dimension; a scalar changes all of them.
+/// The indices select parts of the first dimension; a scalar changes all of them.
 fn scattered(node: &ShapedNode<'_>, variable: &Shape) -> Inferred<()> {
     if variable.rank().is_some_and(|rank| rank > 0) && node.shape(2).rank() != Some(0) {
         node.shape(1).join(&variable.part(1, None)).merge(node.shape(2))?;

@@ -1,13 +1,13 @@
-//! The inferred facts of one tensor before anything runs.
+//! The facts inferred about one tensor before execution.
 //!
-//! Knows shapes, and the values of small constants. It must never know how they were found.
+//! Depends on shapes and values of small constants, but not on the way in which they are inferred.
 
 use std::sync::Arc;
 
 use super::shape::Shape;
 use crate::graph::attributes::TensorValue;
 
-/// Elements of a constant that are kept: enough for shapes, axes and permutations.
+/// Limit on the elements of a constant that are kept: enough for shapes, axes and permutations.
 const MOST_ELEMENTS: i64 = 256;
 
 const INT32: i32 = 3;
@@ -17,7 +17,7 @@ const INT64: i32 = 9;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Tensor {
     pub(super) shape: Shape,
-    /// The integers of a small constant, in the order of rows.
+    /// The integers of a small constant, in row-major order.
     pub(super) value: Option<Arc<[i64]>>,
     /// The variable, if the tensor is a handle of one.
     pub(super) variable: Option<Arc<Variable>>,
@@ -35,12 +35,12 @@ impl Tensor {
         Self { shape, value: None, variable: None }
     }
 
-    /// Returns a tensor with these dimensions, -1 for one of any size.
+    /// Creates a tensor with these dimensions, -1 for an unknown one.
     pub(in super::super) fn of_dimensions(dimensions: &[i64]) -> Self {
         Self::of(Shape::of(dimensions))
     }
 
-    /// Returns a tensor of which nothing is known.
+    /// Creates an unknown tensor.
     pub(in super::super) const fn nothing() -> Self {
         Self { shape: Shape::unknown(), value: None, variable: None }
     }
@@ -49,7 +49,7 @@ impl Tensor {
         Self::of(Shape::scalar())
     }
 
-    /// Returns the value, if it is a scalar that is known.
+    /// Returns the value, if it is a known scalar.
     pub(super) fn number(&self) -> Option<i64> {
         match (&self.value, self.shape.rank()) {
             (Some(value), Some(0)) => value.first().copied(),
@@ -57,12 +57,12 @@ impl Tensor {
         }
     }
 
-    /// Returns the values, if it is a vector that is known.
+    /// Returns the values, if it is a known vector.
     pub(super) fn vector(&self) -> Option<&[i64]> {
         self.value.as_deref().filter(|_| self.shape.rank() == Some(1))
     }
 
-    /// Returns a constant. Its value is known where TensorFlow can read it as well.
+    /// Creates a constant. Its value is known if TensorFlow can read it as well.
     pub(in super::super) fn constant(tensor: TensorValue<'_>) -> Self {
         if tensor.shape.is_unknown_rank || tensor.shape.rank != tensor.shape.dimensions.len() as u64
         {

@@ -11,12 +11,12 @@ use super::{
 /// The indices of the dimensions of an image.
 struct Layout {
     channels: usize,
-    /// The first of the dimensions that the window moves over.
+    /// The first of the dimensions along which the window moves.
     spatial: usize,
 }
 
 impl Layout {
-    /// `None` for those that put several channels into one element.
+    /// `None` for layouts that pack several channels into one element.
     ///
     /// What an image of three dimensions says is compared with one name, and everything else is the
     /// other layout.
@@ -36,7 +36,7 @@ struct Step {
     dilation: i64,
 }
 
-/// Returns the number of places of a window along a dimension, which is 0 or more.
+/// Returns the number of positions of a window along a dimension, which is 0 or more.
 fn places(input: i64, window: i64, step: Step, padding: &[u8]) -> Inferred<i64> {
     let Step { stride, dilation } = step;
     if stride <= 0 {
@@ -130,7 +130,7 @@ fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferr
     for place in 0..rank - 2 {
         let at = layout.spatial + place;
         let number = |list: &[i64], at: usize| list.get(at).copied().unwrap_or(1);
-        // Of three dimensions, TensorFlow takes the dilations of the last two for each other.
+        // With three dimensions, TensorFlow swaps the dilations of the last two.
         let dilated = match (rank, place) {
             (5, 1) => at + 1,
             (5, 2) => at - 1,
@@ -156,8 +156,8 @@ fn product(one: i64, two: i64) -> i64 {
     if one == UNKNOWN || two == UNKNOWN { UNKNOWN } else { one.checked_mul(two).unwrap_or(UNKNOWN) }
 }
 
-/// Checks that the channels of an image are a multiple of those that a filter takes, and the
-/// filters a multiple of the groups that result.
+/// Checks that the channels of an image are a multiple of the filter's input channels, and the
+/// number of filters a multiple of the resulting groups.
 fn grouped(depth: i64, expected: i64, given: i64) -> Inferred<()> {
     if depth == UNKNOWN || expected <= 0 {
         return Ok(());
