@@ -153,7 +153,7 @@ impl Bundle {
                 .map(|defect| BundleError::TableDefect { path: path.clone(), defect }),
         );
         let Listing { mut tensors, defects } = self.tensors();
-        // Where the header's key occurs again, TensorFlow lists it as a name, but finds the header
+        // If the header's key occurs again, TensorFlow lists it as a name, but finds the header
         // under it: there is no such tensor.
         tensors.retain(|tensor| !tensor.key.is_empty());
         let (lost, harmless): (Vec<_>, Vec<_>) = defects.into_iter().partition(is_loss);

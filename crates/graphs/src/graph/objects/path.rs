@@ -1,7 +1,7 @@
 //! The path of an object: the names of the children that lead to it from the root object.
 //!
 //! Reads the object graph once more, for the names alone; only a diagnostic asks for it. Knows
-//! names of children. It must never know what an object is.
+//! names of children. Does not depend on objects' kinds.
 
 use super::facts::Facts;
 use crate::{
