@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A little more than a power of two, where lists and tables have just grown.
-const COUNT: usize = 33_000;
+const COUNT: usize = 16_500;
 
 /// A number in as few letters as tell it from others.
 fn name(number: usize) -> String {

@@ -73,9 +73,7 @@ const ENTRIES: &[Entry] = &[
     ("compilation-seconds", "compilation of a program", |l| {
         Value::Time(&mut l.compilation_timeout)
     }),
-    ("execution-seconds", "execution of a program", |l| {
-        Value::Time(&mut l.execution_timeout)
-    }),
+    ("execution-seconds", "execution of a program", |l| Value::Time(&mut l.execution_timeout)),
     ("shared-execution-seconds", "execution while programs of other clients wait", |l| {
         Value::Time(&mut l.shared_execution_timeout)
     }),
@@ -103,7 +101,9 @@ const ENTRIES: &[Entry] = &[
     }),
     ("drain-seconds", "waiting for open sessions at a stop", |l| Value::Wait(&mut l.drain_timeout)),
     ("save-seconds", "saving the state at a stop", |l| Value::Time(&mut l.save_timeout)),
-    ("stop-seconds", "finishing requests in progress at a stop", |l| Value::Time(&mut l.stop_timeout)),
+    ("stop-seconds", "finishing requests in progress at a stop", |l| {
+        Value::Time(&mut l.stop_timeout)
+    }),
 ];
 
 impl Limits {
