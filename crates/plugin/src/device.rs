@@ -185,6 +185,7 @@ pub unsafe trait Device: Send + Sync + Sized + 'static {
     /// Delays all work that is put into `dependent` from now on until the present work of `other`
     /// is done.
     ///
+    /// # Errors
     /// Any error that prevents it.
     fn create_stream_dependency(
         &self,

@@ -133,6 +133,7 @@ pub fn read_text(path: &Path) -> Result<String, EditError> {
 /// line that counts days the number of the day. `as_of` moves forward to the entry's day if that is
 /// later, and the line's `release` to the entry's release, if it has one.
 ///
+/// # Errors
 /// [`EditError::Invalid`] if `text` already breaks a rule, [`EditError::Refused`] if the result
 /// would, and further errors of [`EditError`].
 pub fn add_entry(file: &str, text: &str, entry: &NewEntry) -> Result<Edited, EditError> {

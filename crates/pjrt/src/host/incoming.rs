@@ -311,6 +311,7 @@ impl Drop for IncomingBuffer {
         let (raw, index) = (self.manager.raw(), self.index);
         // Users of the array get an error. Without this function, the plug-in cancels the array
         // when its manager is destroyed.
+        // SAFETY: the manager is alive, and has an array of this number, which is not complete.
         let _ = unsafe {
             self.manager.client().table().ask(
                 |call: &mut PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args| {

@@ -103,6 +103,7 @@ impl HostStruct {
 /// Fills a table of functions that has the same form in all layouts. A `forced` layout also
 /// determines the capacity.
 ///
+/// # Safety
 /// `target` is NULL or the host's struct of this kind; `layout` describes `source`.
 pub(super) unsafe fn fill_table(
     forced: bool,

@@ -118,6 +118,7 @@ unsafe fn fill_device<P: Platform>(
     let filled = SP_Device {
         struct_size: 0,
         // The host may keep a value of its own in this field.
+        // SAFETY: not NULL, and every layout has `ext` there.
         ext: unsafe { (*target).ext },
         ordinal,
         hardware_name: pointer(0),

@@ -75,6 +75,7 @@ impl Stream {
     /// Enqueues a copy of `bytes` bytes of `source`, beginning at byte `offset`, to the start of
     /// `target`, which [`Transfer::wait`] returns.
     ///
+    /// # Errors
     /// [`Error::OutOfRange`]; [`Error::OtherDevice`]; the plug-in's errors. `target` is dropped in
     /// that case.
     pub fn copy_to_host(

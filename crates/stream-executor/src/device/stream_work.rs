@@ -183,6 +183,7 @@ impl StreamInner {
     /// be determined.
     fn is_over(&self) -> bool {
         // A stream that failed may refuse to be waited for; the whole device may not.
+        // SAFETY: the device is alive.
         self.block().is_ok()
             || unsafe { self.device.calls().synchronize_all_activity() }.is_ok()
             || self.has_failed_to_the_end()
