@@ -17,13 +17,13 @@ use crate::{MEMORY, counting};
 
 /// Bytes of memory for each byte of the file, and whatever its length.
 const PER_BYTE: usize = 8;
-const LEAST: usize = 16 << 20;
+const LEAST: usize = 64 << 20;
 
 /// Time for a file, in a build without optimisation.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// Bytes of the pickles.
-const LENGTH: usize = 1 << 20;
+const LENGTH: usize = 4 << 20;
 
 fn text(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
