@@ -2,7 +2,8 @@
 //!
 //! It reads comments and identifiers of all Rust files of the workspace, the pages of `docs`, each
 //! README, and the names of all files. Findings are doc comments whose first sentence has no
-//! subject, vague words, and the private words of `crates/xtask/terms.toml`.
+//! subject, documentation of public functions that begins with a noun, vague words, and the private
+//! words of `crates/xtask/terms.toml`.
 //! `crates/xtask/words.toml`, if it exists, has the number of known findings per file: the lint
 //! fails if a file has more. `--lower` writes counts that became smaller; `--record` writes all
 //! counts, for moved or merged files.

@@ -5,6 +5,10 @@ use super::comments::{Comment, Kind, Source};
 /// First words of doc comments whose sentence has no subject.
 const OPENERS: [&str; 7] = ["What", "Whether", "How", "Where", "Which", "Of", "Those"];
 
+/// First words of the documentation of public functions that name a result, where a verb says what
+/// the call does with it.
+const NOUNS: [&str; 6] = ["The", "A", "An", "Its", "True", "False"];
+
 /// Words that are too vague for parts of the system or named numbers.
 const VAGUE: [(&str, &str); 3] = [
     ("nobody", "name the caller, thread or client that does not"),
@@ -64,8 +68,9 @@ impl Terms {
     pub(crate) fn in_rust(&self, text: &str) -> Vec<Finding> {
         let source = Source::read(text);
         let mut findings = Vec::new();
+        let lines: Vec<&str> = text.lines().collect();
         for comment in &source.comments {
-            findings.extend(opener(comment));
+            findings.extend(opener(comment).or_else(|| noun(comment, &lines)));
             self.in_prose(&comment.lines, &mut findings);
         }
         for (line, name) in &source.identifiers {
@@ -147,6 +152,37 @@ fn opener(comment: &Comment) -> Option<Finding> {
     })
 }
 
+/// Returns a finding for documentation of a public function that begins with a noun.
+fn noun(comment: &Comment, lines: &[&str]) -> Option<Finding> {
+    let (last, _) = comment.lines.last()?;
+    let (line, text) = comment.lines.iter().find(|(_, text)| !text.is_empty())?;
+    let word = text.split(|c: char| !c.is_alphanumeric()).next()?;
+    let is_found = comment.kind == Kind::Outer
+        && NOUNS.contains(&word)
+        && is_public_function(lines.get(*last..)?);
+    is_found.then(|| Finding {
+        line: *line,
+        message: format!(
+            "the documentation of a function begins with `{word}`: begin with a verb, such as Returns"
+        ),
+    })
+}
+
+/// Returns true if the first item in `lines`, behind its attributes, is a public function.
+fn is_public_function(lines: &[&str]) -> bool {
+    let mut is_attribute = false;
+    let item = lines.iter().map(|line| line.trim()).find(|line| {
+        is_attribute |= line.starts_with("#[");
+        let is_item = !is_attribute;
+        is_attribute &= !line.ends_with(']');
+        is_item
+    });
+    let Some(item) = item.and_then(|item| item.strip_prefix("pub ")) else { return false };
+    let mut words = item.split(' ');
+    let qualifiers = ["const", "unsafe", "async", "extern", "\"C\""];
+    words.find(|word| !qualifiers.contains(word)) == Some("fn")
+}
+
 /// Returns the lower-case words of `lines`, each with its line. Text in backquotes, and parts of
 /// paths and URLs, are replaced by a word that matches no phrase.
 fn words(lines: &[(usize, String)]) -> Vec<(usize, String)> {
@@ -195,6 +231,35 @@ mod tests {
         }
         assert_eq!(lines(&terms().in_rust("///\n/// What's there.\n")), [2]);
         assert_eq!(lines(&terms().in_rust("/** How. */\n")), [1]);
+    }
+
+    #[test]
+    fn documentation_of_a_public_function_begins_with_a_verb() {
+        for item in [
+            "pub fn f() {}",
+            "#[must_use]\n#[expect(\n    dead_code,\n)]\npub const unsafe fn f() {}",
+            "pub unsafe extern \"C\" fn f() {}",
+        ] {
+            for word in NOUNS {
+                let text = format!("\n/// {word} number.\n///\n/// # Errors\n/// None.\n{item}\n");
+                assert_eq!(lines(&terms().in_rust(&text)), [2], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn documentation_of_anything_else_may_begin_with_a_noun() {
+        for text in [
+            "/// The number.\npub struct Number;\n",
+            "/// The number.\nfn number() {}\n",
+            "/// The number.\npub(crate) fn number() {}\n",
+            "/// Returns the number.\npub fn number() {}\n",
+            "// The number.\npub fn number() {}\n",
+            "/// The number.\n",
+            "/// The number.\npub number: u8,\n\n/// Returns it.\npub fn number() {}\n",
+        ] {
+            assert_eq!(terms().in_rust(text), [], "{text}");
+        }
     }
 
     #[test]
