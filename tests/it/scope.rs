@@ -1,5 +1,6 @@
-//! Test of the page of scope: `docs/scope.md` names every crate, and its counts of lines are near
-//! those of the sources. No crate has more lines than a reader can keep in view.
+//! Test of the page of scope: `docs/scope.md` names every crate, and its counts of lines, like those
+//! in the crates' READMEs, are near those of the sources. No crate has more lines than a reader can
+//! keep in view.
 
 use std::{
     fs,
@@ -108,6 +109,45 @@ fn counts_of_the_page_are_near_those_of_the_sources() {
             row.paths
         );
     }
+}
+
+/// Returns the count in the README of a crate, and true if it includes tests: a line begins with
+/// `14,300 lines with their tests`, or with `**Size**: about 4,300 lines without tests`.
+fn count_of_readme(readme: &str) -> Option<(usize, bool)> {
+    readme.lines().find_map(|line| {
+        let (count, rest) = line.trim_start_matches("**Size**: about ").split_once(" lines ")?;
+        let includes_tests = rest.starts_with("with their tests");
+        let is_count = includes_tests || rest.starts_with("without tests");
+        let count = count.replace(',', "").parse().ok()?;
+        is_count.then_some((count, includes_tests))
+    })
+}
+
+/// Returns the number of lines of Rust below a folder, with tests and generated code.
+fn lines_with_tests(place: &Path) -> usize {
+    if place.is_dir() {
+        let entries = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+        return entries.map(|path| lines_with_tests(&path)).sum();
+    }
+    let is_rust = place.extension().is_some_and(|extension| extension == "rs");
+    if is_rust { fs::read_to_string(place).unwrap().lines().count() } else { 0 }
+}
+
+#[test]
+fn counts_of_readmes_are_near_those_of_the_sources() {
+    let mut counted = 0;
+    for name in manifests::crates() {
+        let folder = root().join("crates").join(&name);
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+        let Some((found, includes_tests)) = count_of_readme(&readme) else { continue };
+        let present = if includes_tests { lines_with_tests(&folder) } else { lines(&folder, &[]) };
+        assert!(
+            found.abs_diff(present) <= present / 10 + 200,
+            "the README of crates/{name} says {found} lines, and there are {present}"
+        );
+        counted += 1;
+    }
+    assert!(counted > 12, "{counted} READMEs have a count: this test reads them wrongly");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Replaces a bundle so that at every moment the old one or the new one can be read.
 //!
-//! The names of data files contain their number. The new bundle gets another number than the old
+//! The name of a data file contains the count of all. The new bundle gets another count than the old
 //! one, if necessary by adding an empty data file, so that no file of the old one is touched until
 //! the rename of the index switches from one to the other. Files that the index does not name are
 //! removed afterwards.
