@@ -106,7 +106,7 @@ impl EncodeError {
         Self::Inconsistent { type_name, message: message.into() }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::UnsupportedAtVersion { .. } | Self::NotSerializable { .. } => {
@@ -358,7 +358,7 @@ impl DecodeError {
         Self::LimitExceeded { type_name, what, found, limit }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TooNew { .. } | Self::UnknownValue { .. } => ErrorKind::TooNew,
@@ -431,7 +431,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::DuplicateType { .. } | Self::DuplicateName { .. } => ErrorKind::InvalidInput,

@@ -115,7 +115,7 @@ pub struct LostVersion {
 }
 
 impl LostVersion {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Faulty
     }

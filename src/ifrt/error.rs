@@ -152,7 +152,7 @@ impl IfrtError {
         Self::ShapeMismatch { found: found.to_string(), expected: expected.to_string() }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::MissingAttribute { .. } => ErrorKind::NotFound,

@@ -30,7 +30,7 @@ pub struct NotEmbedded {
 }
 
 impl NotEmbedded {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Unsupported

@@ -94,7 +94,7 @@ pub struct EmptyRange {
 }
 
 impl EmptyRange {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
@@ -157,7 +157,7 @@ impl NegotiationError {
         Self { line: L::NAME, ours: ours.into(), theirs: theirs.into(), upgrade }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::Refused
@@ -205,7 +205,7 @@ pub struct UnknownVersion {
 }
 
 impl UnknownVersion {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::StatusCode;
 
-/// The kind of an error, by the action that it calls for.
+/// The kind of an error, which says what action it calls for.
 ///
 /// Each public error type that a program meets has a method `kind` that returns one of these. Data
 /// of a newer build is [`TooNew`](Self::TooNew) and never [`Corrupt`](Self::Corrupt).

@@ -49,7 +49,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

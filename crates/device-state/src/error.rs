@@ -389,7 +389,7 @@ fn words_of_incomplete(save: &str, found: u32, expected: u32, first_missing: u32
 }
 
 impl Error {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -61,7 +61,7 @@ pub struct UnknownRelease {
 }
 
 impl UnknownRelease {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::NotFound

@@ -157,7 +157,7 @@ impl PjrtError {
         Self::NotLoadable { path, reason }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

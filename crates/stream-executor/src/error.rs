@@ -20,7 +20,7 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.code.canonical().map_or(ErrorKind::Other, ErrorKind::of_code)
@@ -237,7 +237,7 @@ impl Error {
         }
     }
 
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

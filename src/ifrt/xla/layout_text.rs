@@ -29,7 +29,7 @@ pub struct LayoutTextError {
 }
 
 impl LayoutTextError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
     }

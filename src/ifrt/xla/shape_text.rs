@@ -33,7 +33,7 @@ pub struct ShapeTextError {
 }
 
 impl ShapeTextError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidInput
     }

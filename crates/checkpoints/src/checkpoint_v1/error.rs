@@ -172,7 +172,7 @@ fn in_brackets(cause: Option<&TableError>) -> String {
 }
 
 impl CheckpointV1Error {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -112,7 +112,7 @@ pub enum ShapeError {
 }
 
 impl ShapeError {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

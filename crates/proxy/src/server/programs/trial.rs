@@ -63,7 +63,7 @@ pub enum TrialFailure {
 }
 
 impl TrialFailure {
-    /// Returns the kind of the error, by the action that it calls for.
+    /// Returns the kind of the error, which says what action it calls for.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
