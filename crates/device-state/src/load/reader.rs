@@ -51,8 +51,9 @@ impl Reader {
         Self::open_with_parts(index, path, None)
     }
 
-    /// Opens a state and its parts, if it has any, all of one save: if the state is replaced
-    /// meanwhile, opens the new one. `index` opens the state; with `true` it opens the current one.
+    /// Opens a state and its parts, if it has any, so that all of them are from one save: if the
+    /// state is replaced meanwhile, opens the new one. `index` opens the state; with `true` it
+    /// opens the current one.
     fn open_with_parts(
         index: impl FnMut(bool) -> Result<Arc<dyn ReadAt>, Error>,
         path: &Path,
@@ -97,7 +98,7 @@ impl Reader {
         Self::open_with_parts(index, &path, Some(&parts))
     }
 
-    /// Opens the state of a store.
+    /// Opens the state in a store.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -207,13 +208,13 @@ impl Reader {
         self.len() == 0
     }
 
-    /// Returns the payload of all tensors in bytes.
+    /// Returns the size of the payload of all tensors, in bytes.
     pub fn data_bytes(&self) -> u64 {
         self.state.data_bytes
     }
 
-    /// Returns the file's part of a save; `None` if the file is a state. Arrays with shards in
-    /// other parts can be listed and verified, but not restored.
+    /// Returns which part of a save the file is; `None` if the file is not a part. Arrays with
+    /// shards in other parts can be listed and verified, but not restored.
     pub fn part(&self) -> Option<Part> {
         self.state.part()
     }
@@ -243,7 +244,7 @@ impl Reader {
         Versions::from_numbers(self.format(), self.ifrt_version())
     }
 
-    /// Returns the number of the file's layout.
+    /// Returns the number of the file's format.
     pub fn format(&self) -> i32 {
         self.state.header.format
     }
@@ -268,7 +269,8 @@ impl Reader {
         &self.state.header.producer_release
     }
 
-    /// Words of the source about itself, in its order; `None` if it had no place for them.
+    /// Returns the metadata of the source that the state was made from, in its order; `None` if the
+    /// source's format has no metadata.
     pub fn metadata(&self) -> Option<&[(String, String)]> {
         self.state.header.metadata.as_deref()
     }
@@ -298,7 +300,7 @@ impl Reader {
         (0..self.len()).map(|number| self.tensor_at(number as u32))
     }
 
-    /// Returns all tensors, in the order in which their data lies in the file.
+    /// Returns all tensors, in the order of their data in the file.
     ///
     /// # Errors
     /// If a spec cannot be read.
@@ -324,8 +326,8 @@ impl Reader {
     }
 }
 
-/// The longest index: that of a million gigabytes in one file. A file of holes has room for more,
-/// and a server that lies.
+/// The longest index, enough for a million gigabytes in one file. A sparse file or a lying server
+/// can claim a longer one.
 const MAXIMUM_INDEX_BYTES: u64 = 4 << 30;
 
 fn read_index(source: &dyn ReadAt, trailer: &Trailer, path: &Path) -> Result<Vec<u8>, Error> {

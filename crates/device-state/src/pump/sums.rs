@@ -21,7 +21,7 @@ impl ChunkSums {
         }
     }
 
-    /// The next bytes of the piece.
+    /// Adds the next bytes of the piece.
     pub(crate) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(self.chunk_bytes - self.filled));

@@ -1,7 +1,7 @@
 //! Collects, during a walk over a graph, the facts that decide if TensorFlow accepts it.
 //!
-//! Knows which fields of the messages matter. It keeps a bounded amount for each node: a hash of
-//! its name, and nothing else.
+//! Depends on which fields of the messages matter. For each node it keeps a hash of the name, and
+//! nothing else.
 
 mod graphs;
 mod library;
@@ -45,15 +45,15 @@ use crate::{
 /// The depth to which a graph is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Depth {
-    /// The versions and what tells meta graphs apart; nodes are stepped over.
+    /// Reads the versions and what distinguishes meta graphs; skips nodes.
     Versions,
-    /// Everything.
+    /// Reads everything.
     Whole,
-    /// Everything, and operations are counted by their type.
+    /// Reads everything, and counts operations by their type.
     Counted,
 }
 
-/// Bytes of tags and release names that are kept in all.
+/// Limit on the bytes of tags and release names that are kept in total.
 const MAXIMUM_TEXT: usize = 1 << 20;
 
 /// The part of a file that a node belongs to.
@@ -73,7 +73,7 @@ pub(in super::super) struct GraphVisitor<'a> {
     root: MessageId,
     size: u64,
     meta_graphs: Vec<ScannedGraph>,
-    /// True if there were more meta graphs, tags or operation types than the limits.
+    /// True if there were more meta graphs, tags or operation types than the limits allow.
     overflow: bool,
     text_kept: usize,
     owner: NodeOwner,
@@ -84,9 +84,10 @@ pub(in super::super) struct GraphVisitor<'a> {
     releases: Releases<'a>,
     /// True if the nodes outside functions are judged for releases.
     judges_nodes: bool,
-    /// The node signatures, if releases ask, as long as all are valid.
+    /// The node signatures, if nodes are checked for releases; `None` once a signature is invalid.
     node_signatures: Option<FastSignatures<'a>>,
-    /// The known nodes of functions, if releases are given, until one has an unknown attribute.
+    /// The known nodes of functions, if releases are given; `None` once a node has an unknown
+    /// attribute.
     bodies: Option<FastBodies<'a>>,
     counts: BTreeMap<Vec<u8>, u64>,
     in_versions: bool,
@@ -97,9 +98,9 @@ pub(in super::super) struct GraphVisitor<'a> {
     begins: u64,
     /// The position of the current function.
     function_begins: u64,
-    /// The position of the current part of a meta graph beside its graph.
+    /// The position of the current part of a meta graph other than its graph.
     part_begins: u64,
-    /// The version from which the current function declares itself deprecated.
+    /// The version since which the current function declares itself deprecated.
     function_deprecated: Option<i32>,
     uses: DeprecatedUses,
     /// The pieces of the current string so far.
@@ -129,7 +130,7 @@ impl GraphVisitor<'_> {
         let nodes =
             if owner == NodeOwner::Function { &mut graph.function_nodes } else { &mut graph.nodes };
         *nodes += 1;
-        // Almost every node ends here.
+        // Almost no node takes the branches below.
         if let Err(diagnostic) = structure {
             self.end_of_bad_node(diagnostic);
         }
@@ -370,7 +371,7 @@ impl Visitor for GraphVisitor<'_> {
                 _ => {}
             },
             ATTR_VALUE_LIST_VALUE if field.number == attr_value_list_value::S => {
-                // At worst this is another attribute's list, or one that is overridden: the slow
+                // This may be the list of another attribute, or one that is overridden: the slow
                 // path decides.
                 if let Some(name) = piece.strip_prefix(b"loc:@") {
                     self.table.colocated(&mut self.node, name);

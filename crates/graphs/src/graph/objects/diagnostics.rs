@@ -47,12 +47,12 @@ pub(super) struct ObjectDiagnostic {
     pub(super) kind: ImportDiagnosticKind,
     pub(super) found: String,
     pub(super) expected: &'static str,
-    /// True for a release that finds it.
+    /// True for each release that finds the diagnostic.
     releases: PerRelease<bool>,
 }
 
-/// Limit on the diagnostics that are kept, each of which some release finds; a damaged file has
-/// one.
+/// Number of diagnostics after which another is kept only for releases that have none yet; a
+/// damaged file usually has one.
 const MOST_DIAGNOSTICS: usize = 64;
 
 /// The diagnostics so far.
@@ -77,7 +77,7 @@ impl<'r> ObjectDiagnostics<'r> {
         self.tell_of(|| ImportDiagnosticKind::Objects, step, finds, diagnostic);
     }
 
-    /// Returns the same of another kind.
+    /// Records a diagnostic like [`tell`](Self::tell), but of the given kind.
     pub(super) fn tell_of(
         &mut self,
         kind: impl FnOnce() -> ImportDiagnosticKind,
@@ -95,7 +95,7 @@ impl<'r> ObjectDiagnostics<'r> {
         self.found.push(ObjectDiagnostic { step, whose, kind: kind(), found, expected, releases });
     }
 
-    /// Drops the diagnostics of objects that are created otherwise than declared.
+    /// Drops the diagnostics of objects that are created as another kind than declared.
     pub(super) fn forget_objects(&mut self, is_other: impl Fn(u32) -> bool) {
         self.found.retain(|diagnostic| match diagnostic.whose {
             Whose::Object(number) => diagnostic.step != Step::Objects || !is_other(number),

@@ -1,4 +1,4 @@
-//! The facts that are kept of an object graph until all of it was read.
+//! The facts about an object graph that are kept until all of it has been read.
 //!
 //! Depends on objects by number and functions by the hashes of their names, but not on the loaders.
 
@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use super::parameters::Parameter;
 
-/// Limit on the memory that is kept for an object graph, in bytes. One that needs more (a million
-/// objects with many facts) is not judged.
+/// Limit on the memory for the facts of an object graph, in bytes. An object graph that needs more
+/// (a million objects with many facts) is not judged.
 const MOST_KEPT: usize = 8 << 20;
 
 /// Limit on the objects whose parents are kept, for describing the position of an object.
@@ -20,10 +20,10 @@ pub(super) enum ObjectKind {
     #[default]
     Unset,
     User,
-    /// An object that is captured as a tensor: a variable, an asset, a constant, a resource.
+    /// An object that is captured as a tensor: an asset or a constant.
     Capturable,
     Resource,
-    /// A resource that no function creates, so that it cannot be a tensor.
+    /// A resource that no function creates, so that it has no tensor.
     UnmadeResource,
     Variable,
     CapturedTensor,
@@ -48,7 +48,7 @@ pub(super) struct Caller {
 /// The parameters of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallerSpec {
-    /// It says nothing, which is allowed.
+    /// The caller does not describe its parameters, which is allowed.
     Absent,
     /// Unknown: the specification was not understood.
     Unclear,
@@ -75,12 +75,12 @@ pub(super) enum Tracing {
     Unnamed,
     /// Unknown: the recorded values were not understood.
     Unclear,
-    /// The number of positional values, whether the first of these is a tensor, and the range of
-    /// the keyword names in [`Facts::names`].
+    /// Recorded: the number of positional values, whether the first of them is a tensor, and the
+    /// range of the keyword names in [`Facts::names`].
     Known { positions: u32, is_tensor: bool, names: (u32, u32) },
 }
 
-/// An object that is saved by functions.
+/// An object that is saved and restored by functions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saveable {
     pub(super) object: u32,
@@ -90,7 +90,7 @@ pub(super) struct Saveable {
     pub(super) is_called: bool,
 }
 
-/// The number of an object to which something refers.
+/// A reference from one object to another, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: u32,
@@ -101,7 +101,7 @@ pub(super) struct Edge {
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     kept: usize,
-    /// True if the effect of an item on a loader is unknown.
+    /// True if the effect of some item on a loader is unknown; then nothing is judged.
     pub(super) is_unclear: bool,
     pub(super) kinds: Vec<ObjectKind>,
     /// For each object, the number of one parent plus one; 0 if none is known.
@@ -115,13 +115,13 @@ pub(super) struct Facts {
     /// The children with the lowest and the highest number.
     pub(super) extreme_children: Option<(Edge, Edge)>,
     pub(super) saveables: Vec<Saveable>,
-    /// Variables of optimizers: the variable, and its owner.
+    /// The slot variables of optimizers, each with the variable that it belongs to.
     pub(super) slots: Vec<(i32, i32)>,
 }
 
 impl Facts {
-    /// Reserves room for `count` more values of a type; returns false if the limit is exceeded,
-    /// after which nothing is known.
+    /// Reserves memory for `count` more values of a type; returns false if the limit is exceeded,
+    /// after which nothing is judged.
     pub(super) fn has_room<T>(&mut self, count: usize) -> bool {
         self.kept = self.kept.saturating_add(count.saturating_mul(size_of::<T>()));
         self.is_unclear |= self.kept > MOST_KEPT;

@@ -44,7 +44,7 @@ pub(super) struct ObjectGraph {
     is_oversized: bool,
 }
 
-/// Without the places: the same graph has others in its text form.
+/// Omits the positions, which differ between the binary and the text form of a graph.
 impl fmt::Debug for ObjectGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { parts, is_oversized } = self;
@@ -64,7 +64,7 @@ impl ObjectGraph {
         }
     }
 
-    /// Returns its parts, unless there are none or more than are looked at.
+    /// Returns its parts; `None` if there are none, or more than the limit.
     pub(super) fn parts(&self) -> Option<&[Extent]> {
         let is_looked_at = !self.parts.is_empty() && !self.is_oversized;
         is_looked_at.then_some(self.parts.as_slice())

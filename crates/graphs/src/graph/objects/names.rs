@@ -1,7 +1,7 @@
-//! Recognises texts that Python rejects as names or as integers.
+//! Recognises strings that Python rejects as names or as integers.
 //!
-//! Knows ASCII, where every release of Python answers alike; texts with other letters are
-//! undecided. Does not depend on the use of a name.
+//! Decides ASCII strings, for which every release of Python gives the same answer; strings with
+//! other letters are undecided. Does not depend on the use of a name.
 
 /// The keywords of Python since 3.7, which are not identifiers.
 const KEYWORDS: [&[u8]; 35] = [
@@ -42,7 +42,7 @@ const KEYWORDS: [&[u8]; 35] = [
     b"yield",
 ];
 
-/// Returns true if a text is certainly no identifier.
+/// Returns true if a string is certainly not an identifier.
 pub(super) fn is_no_identifier(name: &[u8]) -> bool {
     let Some((first, rest)) = name.split_first() else { return true };
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
@@ -50,16 +50,16 @@ pub(super) fn is_no_identifier(name: &[u8]) -> bool {
         && !(is_letter(first) && rest.iter().all(|byte| is_letter(byte) || byte.is_ascii_digit()))
 }
 
-/// Returns true if a text certainly names no type and no field of a named tuple: fields may not
-/// begin with an underscore.
+/// Returns true if a string is certainly not a valid name of a named tuple (`is_type`) or of one of
+/// its fields, which may not begin with an underscore.
 pub(super) fn is_no_field(name: &[u8], is_type: bool) -> bool {
     let is_hidden = !is_type && name.first() == Some(&b'_');
     is_hidden || is_no_identifier(name) || KEYWORDS.contains(&name)
 }
 
-/// Returns the name of a parameter as TensorFlow makes it of any text that is not empty, byte by
-/// byte: what is neither letter nor digit becomes an underscore, and what does not begin with a
-/// letter gets a beginning. `None` where that depends on letters beyond ASCII.
+/// Returns the name of a parameter as TensorFlow derives it from a string: each byte that is
+/// neither a letter nor a digit becomes an underscore, and `arg_` is put before a name that does
+/// not begin with a letter. `None` if the string is empty or not ASCII.
 pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
     let first = name.first()?;
     if !name.is_ascii() {
@@ -70,13 +70,13 @@ pub(super) fn parameter_name(name: &[u8]) -> Option<impl Iterator<Item = u8>> {
     Some(beginning.iter().copied().chain(name.iter().map(escaped)))
 }
 
-/// Returns true if Python certainly rejects a text as an integer: it accepts spaces around it, a
-/// sign, and single underscores between digits.
+/// Returns true if Python certainly rejects a string as an integer. Python accepts spaces around
+/// it, a sign, and single underscores between digits.
 pub(super) fn is_no_integer(text: &[u8]) -> bool {
     let digits = text.trim_ascii();
     let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    // Control characters that Python takes for spaces are left alone.
+    // A string with control characters is undecided: Python treats some of them as spaces.
     let is_printable = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
     text.iter().all(is_printable) && !digits.split(|byte| *byte == b'_').all(is_number)
 }

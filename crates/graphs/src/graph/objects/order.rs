@@ -1,6 +1,6 @@
-//! Finds objects that cannot be ordered for creation: after those that they depend on, and after
-//! those that their functions capture; the slot variables of an optimizer come after the optimizer
-//! and the variable.
+//! Finds objects that cannot be ordered for creation. An object must come after those that it
+//! depends on and those that its functions capture; the slot variables of an optimizer come after
+//! the optimizer and the variable.
 //!
 //! The rules are those of `_generate_ordered_node_ids` in `load.py` and of `order_by_dependency` in
 //! `trackable_utils.py`, the same in TensorFlow 2.12, 2.16 and 2.21.
@@ -24,7 +24,7 @@ pub(super) enum OrderDiagnostic {
 pub(super) fn diagnostic(facts: &Facts) -> Option<OrderDiagnostic> {
     let objects = facts.objects();
     if facts.slots.iter().any(|(slot, _)| *slot < 0) {
-        // Objects that are counted from the end come a second time, under another number.
+        // An object counted from the end would occur a second time, under another number.
         return None;
     }
     let is_there = |number: i32| (0..objects).contains(&i64::from(number));
@@ -41,7 +41,8 @@ pub(super) fn diagnostic(facts: &Facts) -> Option<OrderDiagnostic> {
             return Some(diagnostic);
         }
     }
-    // A function stands for what it captures: objects that share one then share these edges.
+    // A function is a vertex of its own with edges to what it captures, so that all objects that
+    // call it share these edges.
     let mut functions: HashMap<u64, usize> = HashMap::new();
     let mut edges: Vec<(usize, usize)> = Vec::new();
     let number = |number: i32| usize::try_from(number).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! The parameters of a function of Python, as a SavedModel writes them down (`FunctionSpec`): what
-//! a loader builds of them, and whether a call fits them.
+//! The parameters of a Python function, as a SavedModel records them (`FunctionSpec`): what a
+//! loader builds from them, and whether a call fits them.
 //!
 //! The rules are those of `function_deserialization.py` and of the modules that it calls, and of
-//! `inspect.Signature` in Python: the same in TensorFlow 2.12, 2.16 and 2.21. What Python makes of
-//! a value that no exporter writes there is left open ([`Spec::Unclear`]).
+//! `inspect.Signature` in Python: the same in TensorFlow 2.12, 2.16 and 2.21. The effect of values
+//! that no exporter writes is left undecided ([`Spec::Unclear`]).
 //!
 //! Depends on parameters, but not on the object that has them.
 
@@ -37,9 +37,9 @@ pub(super) struct Parameter {
 /// The result of reading a description of parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Spec {
-    /// They are as told.
+    /// The parameters are those in [`SpecReader::parameters`].
     Known,
-    /// Unknown parameters.
+    /// The parameters are unknown.
     Unclear,
     /// A loader refuses them.
     Refused(&'static str),
@@ -65,25 +65,25 @@ pub(super) fn name_hash(
 /// Reads parameters from the values at `spec` and `signature`.
 pub(super) struct SpecReader<'s, H> {
     pub(super) structures: &'s Structures,
-    /// The hash of a name.
+    /// Computes the hash of a name.
     pub(super) hash: H,
     /// The parameters that were read.
     pub(super) parameters: &'s mut Vec<Parameter>,
 }
 
-/// The end of reading parameters: they are unknown, or refused.
+/// The reason for which reading ends early: the parameters are unknown, or refused.
 enum End {
     Unclear,
     Refused(&'static str),
 }
 
-/// Returns the kinds that no list can be made of in Python.
+/// Returns true for the kinds of values that Python cannot convert into a list.
 const fn is_scalar(kind: Kind) -> bool {
     matches!(kind, Kind::None | Kind::Number | Kind::DataType | Kind::TensorSpec)
 }
 
 impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
-    /// Reads the description of a function, and what it says of the types that it takes.
+    /// Reads a function's parameters, and the types that are recorded for them.
     pub(super) fn read(&mut self, is_method: bool) -> Spec {
         self.parameters.clear();
         let (Some(spec), Some(signature)) = (self.structures.root(0), self.structures.root(1))
@@ -194,7 +194,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
             _ => return Err(End::Unclear),
         }
         if self.structures.text(at) == b"self" {
-            // Types of parameters pass it by.
+            // A loader skips this parameter when it matches types with parameters.
             return Err(End::Unclear);
         }
         let name = self.hash_of(self.structures.text(at))?;
@@ -211,7 +211,8 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// Returns a parameter that takes what is left over.
+    /// Adds the parameter that takes all remaining positional or keyword arguments, if there is
+    /// one.
     fn taker(&mut self, at: At, by: By) -> Result<(), End> {
         match self.kind(at) {
             Kind::None => return Ok(()),
@@ -228,7 +229,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// Checks the conditions of Python for a list of parameters.
+    /// Checks Python's rules for a list of parameters.
     fn as_signature(&self) -> Result<(), End> {
         let mut has_default = false;
         for parameter in self.parameters.iter().filter(|one| one.by == By::Position) {
@@ -247,7 +248,7 @@ impl<H: Fn(&mut dyn Iterator<Item = u8>) -> u64> SpecReader<'_, H> {
         Ok(())
     }
 
-    /// Returns the types that a function was written for, one after the other.
+    /// Checks the recorded types against the parameters, in order.
     fn signature(&self, signature: At) -> Result<(), End> {
         if self.structures.is_empty(signature) == Some(true) {
             return Ok(());
@@ -299,7 +300,7 @@ pub(super) struct Traced<'t> {
     pub(super) names: &'t [u64],
 }
 
-/// The reason why parameters do not accept the traced arguments, if any.
+/// Returns the reason why the parameters do not accept the traced arguments, if any.
 pub(super) fn mismatch(parameters: &[Parameter], traced: Traced<'_>) -> Option<&'static str> {
     if parameters.len().saturating_mul(traced.names.len()) > MOST_PAIRS {
         return None;

@@ -1,7 +1,7 @@
 //! The path of an object: the names of the children that lead to it from the root object.
 //!
-//! Reads the object graph once more, for the names alone; only a diagnostic asks for it. Knows
-//! names of children. Does not depend on objects' kinds.
+//! Reads the object graph once more, for the names alone, and only for a diagnostic. Depends on
+//! names of children, but not on objects' kinds.
 
 use super::facts::Facts;
 use crate::{
@@ -22,10 +22,10 @@ use crate::{
     },
 };
 
-/// Limit on the names that are shown; a deeper object is shown by its number.
+/// Limit on the names in a path; a deeper object is shown by its number.
 const LONGEST: usize = 16;
 
-/// Returns an object by the names that lead to it, or by its number.
+/// Describes an object by the names that lead to it, or by its number.
 pub(super) fn of_object(
     source: Source<'_>,
     places: &[Extent],
@@ -51,7 +51,8 @@ pub(super) fn of_object(
     Ok(format!("object {}", shown(names.as_bytes())))
 }
 
-/// Returns the steps from the root object to this one, last one first.
+/// Returns the steps from the root object to the object `number`, in reverse order; `None` if they
+/// are unknown or too many.
 fn steps(facts: &Facts, number: u32) -> Option<Vec<(u32, u32)>> {
     let mut steps = Vec::new();
     let mut object = number;
@@ -66,7 +67,7 @@ fn steps(facts: &Facts, number: u32) -> Option<Vec<(u32, u32)>> {
     Some(steps)
 }
 
-/// A walk over an object graph for the names of some children.
+/// A walk over an object graph that reads the names of some children.
 struct NameReader {
     steps: Vec<(u32, u32)>,
     names: Vec<String>,

@@ -36,22 +36,23 @@ use crate::{
     },
 };
 
-/// The key of an object whose functions take all of its tensors at once; loaders do not call them.
+/// The key under which an object is saved whole: its functions take all of its tensors at once, and
+/// loaders do not call them.
 const WHOLE_OBJECT: &[u8] = b"_serialize_to_tensors";
 
 /// The child of a resource that creates it.
 const CREATOR: &[u8] = b"_create_resource";
 
-/// A class of TensorFlow's own that is made as any resource is.
+/// A class of TensorFlow itself that is created like any resource.
 const HASH_TABLE: &[u8] = b"tf.StaticHashTable";
 
-/// The class of TensorFlow's own that takes an object for a constant, whatever it says that it is.
+/// The class of TensorFlow itself that creates a constant, whatever kind the object declares.
 const CONSTANT_CLASS: &[u8] = b"tf.TrackableConstant";
 
 /// The type name of a list.
 const LIST: &[u8] = b"trackable_list_wrapper";
 
-/// The ways that a variable is kept alike, and put together, are counted from 0 to this.
+/// The largest value of a variable's synchronization and aggregation; the smallest is 0.
 const LAST_MODE: u64 = 3;
 
 /// An object that is being read.
@@ -65,7 +66,7 @@ struct Object {
     has_spec: bool,
     /// The position in [`Facts::callers`] at which its functions begin.
     callers: usize,
-    /// A function of it that is not in the library.
+    /// A function that the object calls and the library does not have.
     unresolved: Option<String>,
     data_type: i32,
     has_bad_mode: bool,
@@ -74,13 +75,14 @@ struct Object {
     min_consumer: i32,
     is_bad_consumer: bool,
     creator: Option<i32>,
-    /// True if it depends on an object by the name of the function that creates a resource.
+    /// True if it has a dependency under the name of the function that creates a resource.
     is_made: bool,
     /// True if it is a constant without a node.
     is_nameless: bool,
-    /// True if a child has a name that is no number.
+    /// True if a child has a name that is not a number.
     has_named_child: bool,
-    /// The hashes of the names by which it is saved, and whether one says that it is saved whole.
+    /// The hashes of the names under which it is saved, and whether one of the names is
+    /// [`WHOLE_OBJECT`].
     saved_as: Vec<u64>,
     is_saved_whole: bool,
     /// The position in [`Facts::saveables`] at which the functions that save it begin.
@@ -94,7 +96,7 @@ struct Function {
     bound: usize,
 }
 
-/// Something with a number that refers to an object.
+/// A reference to an object by its number.
 #[derive(Debug, Default)]
 struct Reference {
     to: i32,
@@ -120,7 +122,7 @@ pub(super) struct ObjectReader<'r> {
     reference: Reference,
     /// The name of the child that is being read.
     child_name: Vec<u8>,
-    /// The first name of a child that is no number.
+    /// The first name of a child that is not a number.
     named_child: Vec<u8>,
 }
 
@@ -149,7 +151,7 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
-    /// Returns the facts and diagnostics, once all has been read.
+    /// Returns the facts and diagnostics, once everything has been read.
     pub(super) fn finish(self) -> (Facts, ObjectDiagnostics<'r>) {
         let Self { mut facts, diagnostics, structures, judge, text, .. } = self;
         facts.is_unclear |= structures.is_oversized || judge.is_unclear || text.oversized;
@@ -189,7 +191,7 @@ impl<'r> ObjectReader<'r> {
         };
     }
 
-    /// The object calls a function.
+    /// Records that the object calls a function.
     fn call(&mut self, name: &[u8], is_bare: bool) {
         if is_bare {
             self.facts.callers.truncate(self.object.callers);
@@ -254,7 +256,7 @@ impl<'r> ObjectReader<'r> {
         let calls_one = matches!(kind, ObjectKind::BareFunction | ObjectKind::CapturedTensor);
         let has_called = self.facts.callers.len() > self.object.callers;
         if calls_one && !has_called && self.object.unresolved.is_none() {
-            // A text that is not there is an empty one.
+            // A missing string field is an empty string.
             self.call(b"", true);
         }
         let kind = self.kind_of_object(number);

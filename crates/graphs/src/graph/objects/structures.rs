@@ -1,5 +1,5 @@
-//! Values of Python as a SavedModel writes them down (`tensorflow.StructuredValue`), as a tree in
-//! one piece of memory that is used again for the next one.
+//! The Python values in a SavedModel (`tensorflow.StructuredValue`), as trees whose memory is
+//! reused for the next object or function.
 //!
 //! Depends on the encoding of values and the merging of repeated fields, but not on the loaders.
 
@@ -37,9 +37,9 @@ pub(super) enum Kind {
     Shape,
     DataType,
     TensorSpec,
-    /// A description of values of a class.
+    /// A type specification of a class (`TypeSpecProto`).
     TypeSpec,
-    /// A tensor, or an array of numpy.
+    /// A tensor, or a NumPy array.
     Tensor,
     List,
     Tuple,
@@ -61,11 +61,11 @@ struct Span {
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
     kind: Kind,
-    /// The number of a type or class; of a number, whether it is another one than 0.
+    /// The number of a type or class; for a number, 0 if it is zero and 1 otherwise.
     number: i32,
     /// The text, or the name of a named tuple.
     text: Span,
-    /// The key or name of the value in the value around it.
+    /// The key or name of the value in the enclosing value.
     key: Span,
     first: Option<At>,
     last: Option<At>,
@@ -80,7 +80,7 @@ pub(super) struct Structures {
     roots: [Option<At>; 2],
     /// The values that are being read, the innermost last.
     open: Vec<At>,
-    /// True if there were more values than the limit.
+    /// True if the limit on values or on bytes of strings was reached.
     pub(super) is_oversized: bool,
     /// The GraphDef version of the release that reads.
     release: i32,
@@ -108,7 +108,7 @@ impl Structures {
         self.roots = [None; 2];
     }
 
-    /// Returns the first or second value.
+    /// Returns the root of the first or second tree.
     pub(super) fn root(&self, number: usize) -> Option<At> {
         self.roots.get(number).copied().flatten()
     }
@@ -126,7 +126,7 @@ impl Structures {
         at.and_then(|at| self.get(at)).map_or(Kind::Unset, |value| value.kind)
     }
 
-    /// Returns the number of a type or class; of a number, 0 or something else.
+    /// Returns the number of a type or class; for a number, 0 if it is zero and 1 otherwise.
     pub(super) fn number(&self, at: At) -> i32 {
         self.get(at).map_or(0, |value| value.number)
     }
@@ -136,7 +136,7 @@ impl Structures {
         self.get(at).map_or(&[], |value| self.bytes(value.text))
     }
 
-    /// Returns the key or name of a value in the one around it.
+    /// Returns the key or name of a value in the enclosing value.
     pub(super) fn key(&self, at: At) -> &[u8] {
         self.get(at).map_or(&[], |value| self.bytes(value.key))
     }
@@ -145,19 +145,19 @@ impl Structures {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Returns the values inside of one.
+    /// Returns the values directly inside a value.
     pub(super) fn children(&self, at: At) -> impl Iterator<Item = At> + Clone + '_ {
         let first = self.get(at).and_then(|value| value.first);
         std::iter::successors(first, |at| self.get(*at)?.next)
     }
 
-    /// Returns the value of this name inside of another; of several the last one.
+    /// Returns the last value called `key` directly inside a value.
     pub(super) fn child(&self, at: At, key: &[u8]) -> Option<At> {
         self.children(at).filter(|child| self.key(*child) == key).last()
     }
 
-    /// Returns true if Python treats a value as false; `None` if that depends on more than is
-    /// known.
+    /// Returns true if Python treats a value as false; `None` if the kind of the value does not
+    /// decide that.
     pub(super) fn is_empty(&self, at: At) -> Option<bool> {
         match self.kind(Some(at)) {
             Kind::None => Some(true),
@@ -196,7 +196,7 @@ impl Structures {
         Some(at)
     }
 
-    /// Returns the value that is the root of this number, made where it is not there yet.
+    /// Returns the root of tree `number`, which is created if necessary.
     fn open_root(&mut self, number: usize) -> Option<At> {
         if let Some(known) = self.root(number) {
             return Some(known);
@@ -233,7 +233,7 @@ impl Structures {
         Span { start, end: self.text.len() as u32 }
     }
 
-    /// Handles the start of a message: a value, or a message around values.
+    /// Handles the start of a message: a value, or a message that contains values.
     pub(super) fn enter(&mut self, message: MessageId, field: &Field) -> Step {
         if is_value(message, field) {
             let opened = match (message, field.number) {

@@ -1,8 +1,8 @@
 //! Finds the diagnostics that depend on several objects and functions, once all have been read.
 //!
-//! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21.
-//! Numbers of objects are those of a list in Python where a loader looks them up in one: a negative
-//! one counts from the end.
+//! The rules are those of `load.py` and of what it calls, in TensorFlow 2.12, 2.16 and 2.21. Where
+//! a loader uses the number of an object as an index into a Python list, a negative number counts
+//! from the end.
 //!
 //! Depends on the facts kept of an object graph, but not on its encoding.
 
@@ -23,14 +23,14 @@ use crate::{
 const OBJECT: &str = "an object of the graph";
 const TENSOR: &str = "a variable, a resource or a tensor";
 
-/// Records the diagnostics that objects and functions have together.
+/// Records the diagnostics that depend on several objects or functions.
 pub(super) fn judge(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     if facts.kinds.is_empty() {
         let diagnostic = || (Whose::Graph, "no object at all".to_owned(), OBJECT);
         return diagnostics.tell(Step::Order, |_| true, diagnostic);
     }
     order_of_objects(facts, diagnostics);
-    // An optimizer creates these, independent of their declared kind.
+    // An optimizer creates these objects, whatever their declared kind.
     let slots = facts.slots.iter().filter_map(|(slot, _)| facts.position(*slot)).collect();
     for caller in &facts.callers {
         called(facts, caller, diagnostics);
@@ -54,7 +54,8 @@ fn order_of_objects(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     diagnostics.tell(Step::Order, |_| true, || (whose, found, OBJECT));
 }
 
-/// An object that calls a function by its parameters.
+/// Checks a caller that describes its parameters against the arguments that its function was traced
+/// with.
 fn called(facts: &Facts, caller: &Caller, diagnostics: &mut ObjectDiagnostics<'_>) {
     if caller.parameters == CallerSpec::Absent {
         return;
@@ -82,7 +83,7 @@ fn called(facts: &Facts, caller: &Caller, diagnostics: &mut ObjectDiagnostics<'_
     }
 }
 
-/// Checks the captures of functions: objects that are tensors or have one.
+/// Checks that the objects that functions capture are tensors or have one.
 fn captures(facts: &Facts, slots: &HashSet<usize>, diagnostics: &mut ObjectDiagnostics<'_>) {
     let is_no_tensor = |number: i32| {
         let made = facts.position(number).filter(|position| !slots.contains(position));
@@ -124,7 +125,7 @@ fn captures(facts: &Facts, slots: &HashSet<usize>, diagnostics: &mut ObjectDiagn
     }
 }
 
-/// Children that are not there.
+/// Checks that all children exist.
 fn children(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     let Some((lowest, highest)) = facts.extreme_children else { return };
     for edge in [lowest, highest] {
@@ -139,7 +140,7 @@ fn children(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     }
 }
 
-/// Functions that save and restore objects.
+/// Checks the functions that save and restore objects.
 fn saving(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     for saveable in &facts.saveables {
         let whose = || Whose::Object(saveable.object);
@@ -162,9 +163,9 @@ fn saving(facts: &Facts, diagnostics: &mut ObjectDiagnostics<'_>) {
     }
 }
 
-/// Returns true if TensorFlow 2.12 cannot call such a function with a text: it converts a text to a
-/// tensor only if the types of the function's parameters are recorded. Exporters since 2.14 leave
-/// them out.
+/// Returns true if TensorFlow 2.12 cannot call a function that saves an object with a string: it
+/// converts a string to a tensor only if the types of the function's parameters are recorded.
+/// Exporters since 2.14 leave them out.
 fn takes_no_text(facts: &Facts, number: i32) -> bool {
     let object = facts.position(number).and_then(|position| u32::try_from(position).ok());
     let Some(object) = object else { return false };

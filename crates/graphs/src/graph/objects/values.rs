@@ -1,10 +1,10 @@
 //! Checks the structured values of a SavedModel as a loader in Python decodes them.
 //!
 //! The rules are those of `nested_structure_coder.py`, the same in TensorFlow 2.12, 2.16 and 2.21:
-//! a value must be something, a type must be one that the release has, a class one that it can
-//! build, and a named tuple must have a name and fields as Python wants them.
+//! a value must be set, the release must have its type and be able to build its class, and the
+//! names of a named tuple and of its fields must be valid in Python.
 //!
-//! Depends on values, but not on the objects or functions that have them.
+//! Depends on values, but not on the objects or functions that they belong to.
 
 use std::collections::HashSet;
 
@@ -17,13 +17,14 @@ use crate::{
     ops::Registry,
 };
 
-/// Limit on the entries of a dictionary that are compared pairwise; beyond it, the keys are
-/// collected.
+/// Number of entries up to which the keys of a dictionary are compared pairwise; more keys are
+/// collected in a set.
 const FEW: usize = 16;
 
-/// The class of types that the loading program may have registered, and the one whose builder comes
-/// with TensorFlow; between 1 and 10 are those that are built in.
+/// The numbers of the classes of types that are built in.
 const BUILT_IN_CLASSES: std::ops::RangeInclusive<i32> = 1..=10;
+/// The class of types that the loading program may have registered, and the class whose builder
+/// comes with TensorFlow.
 const REGISTERED_CLASSES: [i32; 2] = [12, 13];
 
 /// A diagnostic of a structured value.
@@ -31,9 +32,9 @@ const REGISTERED_CLASSES: [i32; 2] = [12, 13];
 pub(super) enum ValueDiagnostic {
     /// The value is unset.
     Unset,
-    /// A type of this number, which a release may not have.
+    /// A type with this number, which a release may lack.
     Type(i32),
-    /// A class of this number, which no release builds.
+    /// A class with this number, which no release builds.
     Class(i32),
     /// A name that Python does not accept.
     Name(String),
@@ -50,7 +51,7 @@ impl ValueDiagnostic {
         }
     }
 
-    /// Returns the kind of the diagnostic: a type that another release has is no damage.
+    /// Returns the kind of the diagnostic: a type that some release has does not mean damage.
     pub(super) fn kind(&self) -> ImportDiagnosticKind {
         let has = |release: &str, number| {
             Registry::tensorflow(release).is_ok_and(|registry| has_type(&registry, number))
@@ -75,7 +76,7 @@ impl ValueDiagnostic {
     }
 }
 
-/// Returns true if a release has a type, or the one that this is a reference to.
+/// Returns true if a release has a type, or the type that it is a reference to.
 pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
     registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
 }
@@ -84,7 +85,7 @@ pub(super) fn has_type(registry: &Registry, number: i32) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct ValueJudge {
     pending: Vec<At>,
-    /// True if a dictionary had a key twice, so that it is unknown which value counts.
+    /// True if a dictionary has a key twice, so that it is unknown which value counts.
     pub(super) is_unclear: bool,
 }
 
@@ -103,7 +104,7 @@ impl ValueJudge {
             self.pending.extend(structures.children(at));
             match structures.kind(Some(at)) {
                 Kind::Unset => tell(ValueDiagnostic::Unset),
-                // Whatever number it is, a release may lack it.
+                // Some release may lack any of these types.
                 Kind::DataType | Kind::TensorSpec => {
                     tell(ValueDiagnostic::Type(structures.number(at)));
                 }
@@ -146,7 +147,7 @@ fn named_tuple(structures: &Structures, at: At, tell: &mut impl FnMut(ValueDiagn
     }
 }
 
-/// Returns a key that comes twice.
+/// Returns a key that occurs twice.
 fn repeated(structures: &Structures, at: At) -> Option<&[u8]> {
     let keys = structures.children(at).map(|child| structures.key(child));
     if keys.clone().nth(FEW).is_none() {

@@ -1,10 +1,10 @@
 //! Finds the parts of a SavedModel that loaders restore from its checkpoint: the tensors that the
-//! saver of its meta graph reads, the objects that its variables are, and the assets that are read
+//! saver of its meta graph reads, the objects that are its variables, and the assets that are read
 //! while it is loaded.
 //!
-//! The nodes that a loader runs are found by name, in a few walks over the file. Programs other
-//! than those of exporters (computed strings, operations of the first releases) are unknown, and
-//! not judged.
+//! The nodes that a loader runs are found by name, in a few walks over the file. Programs unlike
+//! those that exporters write (computed strings, operations of the first releases) count as
+//! unknown, and are not judged.
 //!
 //! Depends on the graph and the object graph, but not on checkpoints.
 
@@ -50,26 +50,26 @@ pub struct Restored {
     pub assets: Vec<RestoredAsset>,
     /// The paths of files that initialize tables and are not assets.
     pub elsewhere: Vec<String>,
-    /// The variables from which such paths are read although nothing is certain to have set them.
+    /// The variables from which such paths are read although nothing certainly sets them first.
     pub path_variables: Vec<PathVariable>,
 }
 
-/// A file of a model that its graph names.
+/// A file of a model, named by the model's graph.
 #[derive(Clone, Debug)]
 pub struct RestoredAsset {
     /// Its path in the folder of assets.
     pub file: String,
     /// True if it is read while the model is loaded.
     pub is_read: bool,
-    /// The lines that tables take of it then.
+    /// The lines that tables read from it then.
     pub lines: Vec<TableLines>,
     /// True if an earlier asset is fed to the same tensor.
     pub is_repeated: bool,
-    /// True if a later one is.
+    /// True if a later asset is fed to the same tensor.
     pub is_replaced: bool,
 }
 
-/// Reads what loaders restore of the meta graph with this number, which has no diagnostic.
+/// Finds what loaders restore of the meta graph `number`, which must have no diagnostic.
 ///
 /// # Errors
 /// [`GraphError`], if the system cannot read the file.
@@ -104,15 +104,16 @@ pub fn restored(
     Ok(Restored { by_saver, objects, collects_variables, assets, elsewhere, path_variables })
 }
 
-/// The files that tables of a model are filled from.
+/// The assets of a model, and the other files that its tables are filled from.
 struct Assets {
     assets: Vec<RestoredAsset>,
     elsewhere: Vec<String>,
     path_variables: Vec<PathVariable>,
 }
 
-/// Returns the assets of a model, and whether what is run once variables are restored reads them;
-/// and the paths of other files that tables are filled from. `restored` are the nodes that restore.
+/// Returns the assets of a model, each with whether the nodes that run after the variables are
+/// restored read it, and the paths of other files that tables are filled from. `restored` are the
+/// nodes that restore the variables.
 fn assets_of(
     program: &mut Program<'_>,
     referring: &Referring,
@@ -154,8 +155,8 @@ fn assets_of(
     Ok(Assets { assets, elsewhere, path_variables })
 }
 
-/// Returns the nodes that take the paths of assets, each with the file in the folder of assets.
-/// They are written in the meta graph, or before that in a collection.
+/// Returns the nodes that take the paths of assets, each with the file in the folder of assets. The
+/// meta graph lists them; in older models a collection does.
 fn named_assets(referring: &Referring) -> Vec<(Vec<u8>, String)> {
     let name = |asset: &TensorReference| match asset {
         TensorReference::Name(text) => node_name(text.as_bytes()).to_vec(),
@@ -172,7 +173,7 @@ fn named_assets(referring: &Referring) -> Vec<(Vec<u8>, String)> {
     in_graph.chain(collected).collect()
 }
 
-/// `tensorflow.AssetFileDef`, as far as it counts.
+/// `tensorflow.AssetFileDef`, with the fields that are needed here.
 #[derive(Clone, PartialEq, prost::Message)]
 struct AssetFileDef {
     #[prost(message, optional, tag = "1")]
@@ -181,7 +182,7 @@ struct AssetFileDef {
     filename: String,
 }
 
-/// `tensorflow.TensorInfo`, the same.
+/// `tensorflow.TensorInfo`, with the field that is needed here.
 #[derive(Clone, PartialEq, prost::Message)]
 struct TensorInfo {
     #[prost(string, tag = "1")]

@@ -47,7 +47,7 @@ pub(crate) struct Session {
     pub(crate) quotas: Quotas,
     turn: Turn,
     table: Mutex<Table>,
-    /// Permit for the names of its arrays in a save.
+    /// Permit for the space that the names of the session's arrays take in a state file.
     live_names: Mutex<LiveNames>,
     options: DeserializeOptions,
     over: watch::Sender<bool>,
@@ -114,12 +114,12 @@ impl Session {
         self.live_names().clear();
     }
 
-    /// Returns the permit for the names of its arrays.
+    /// Returns the permit for the names of the session's arrays.
     pub(crate) fn live_names(&self) -> MutexGuard<'_, LiveNames> {
         self.live_names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ensures a permit for the names of `more` arrays than the table has.
+    /// Extends the permit to the names of `more` arrays beyond those in the table.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if the header of the state file cannot hold them.
@@ -130,12 +130,12 @@ impl Session {
         self.live_names().make(self.own_count(table) + more)
     }
 
-    /// Returns the permit for names that the arrays of the table do not need.
+    /// Gives back the part of the permit that the names of the table's arrays do not need.
     pub(crate) fn shrink_names(&self, table: &Table) {
         self.live_names().shrink(self.own_count(table));
     }
 
-    /// Returns the number of arrays that have no name in the state yet.
+    /// Returns the number of arrays in the table that have no name in the state yet.
     fn own_count(&self, table: &Table) -> usize {
         table.array_count().saturating_sub(self.names.shown().len())
     }
@@ -179,8 +179,8 @@ impl Session {
         self.exchange(wanted, arrays, std::iter::empty())
     }
 
-    /// Like [`register`](Self::register), in exchange for arrays that are given away, by their
-    /// handles. The exchange is atomic for all readers.
+    /// Registers new arrays like [`register`](Self::register), and removes the arrays `given`, by
+    /// their handles. The exchange is atomic for all readers.
     ///
     /// # Errors
     /// The errors of [`Table::claim`], [`make_names`](Self::make_names) and [`Table::delete`].
@@ -203,8 +203,8 @@ impl Session {
         Ok(handles)
     }
 
-    /// Takes room for a host buffer, and waits until there is some. One that is to be stored counts
-    /// for its session as soon as it is announced, and for others as its bytes arrive
+    /// Reserves memory for a host buffer, and waits until it is available. A buffer to store counts
+    /// for its session as soon as it is announced, and for other sessions as its bytes arrive
     /// ([`arriving`](Self::arriving)).
     ///
     /// # Errors
@@ -214,12 +214,13 @@ impl Session {
             Direction::Store => &self.quotas.announced,
             Direction::Result => &self.quotas.results,
         };
-        // Buffers of no bytes are something, too.
+        // An empty buffer counts as one byte.
         let held = quota.take_within(bytes.max(1), self.room_timeout()).await?;
         Ok(Held::new(held, bytes, &self.context.gauges))
     }
 
-    /// Permits for a buffer that only passes through the server: its pieces take their own room.
+    /// Takes a permit of one byte for a buffer that only passes through the server: its pieces
+    /// reserve their own memory.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
@@ -228,7 +229,7 @@ impl Session {
         Ok(Held::new(held, bytes, &self.context.gauges))
     }
 
-    /// Takes room for bytes of a store that have arrived, and waits until there is some.
+    /// Reserves memory for bytes of a store that have arrived, and waits until it is available.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
@@ -240,10 +241,11 @@ impl Session {
         self.context.limits.host_buffer_timeout
     }
 
-    /// Returns the host buffer that an array is made of, when it has arrived or begins to.
+    /// Returns the host buffer that an array is made of, once it has arrived or has begun to
+    /// arrive.
     ///
     /// # Errors
-    /// DEADLINE_EXCEEDED if it does not come.
+    /// DEADLINE_EXCEEDED if it does not arrive in time.
     pub(crate) async fn arrived(
         &self,
         handle: u64,
@@ -255,7 +257,7 @@ impl Session {
         within(self.room_timeout(), &format!("host buffer {handle}"), buffer).await
     }
 
-    /// Runs something that waits for a device, when it is this session's turn.
+    /// Runs `work`, which waits for a device, when it is this session's turn.
     ///
     /// # Errors
     /// The errors of `work`; INTERNAL if it panics.
@@ -266,8 +268,8 @@ impl Session {
         self.context.blocking(self.turn, work).await
     }
 
-    /// Like [`blocking`](Self::blocking), but on the calling thread if `latency` says that such
-    /// calls are quick.
+    /// Runs `work` like [`blocking`](Self::blocking), but on the calling thread if `latency` says
+    /// that such calls are quick.
     ///
     /// # Errors
     /// As [`blocking`](Self::blocking).
@@ -279,7 +281,7 @@ impl Session {
         self.context.by_latency(self.turn, latency, work).await
     }
 
-    /// Runs something that compiles, when it is this session's turn to.
+    /// Runs `work`, which compiles a program, when it is this session's turn.
     ///
     /// # Errors
     /// The errors of `work`; DEADLINE_EXCEEDED if it takes too long; INTERNAL if it panics.
@@ -291,8 +293,8 @@ impl Session {
         within(self.context.limits.compilation_timeout, "the program", compiled).await
     }
 
-    /// Runs something that waits for a device, and maybe for its client, when it is this session's
-    /// turn to.
+    /// Runs `work`, which waits for a device and perhaps for its client, when it is this session's
+    /// turn.
     ///
     /// # Errors
     /// The errors of `work`; INTERNAL if it panics.
@@ -303,7 +305,8 @@ impl Session {
         self.context.calling(self.turn, work).await
     }
 
-    /// Like [`blocking`](Self::blocking), of the launch of a program that may not come back.
+    /// Runs `work` like [`blocking`](Self::blocking); `work` launches a program and may never
+    /// return.
     ///
     /// # Errors
     /// The errors of `work`; INTERNAL if it panics; CANCELLED if it was given up.
@@ -315,7 +318,7 @@ impl Session {
         self.context.launching(self.turn, given_up, work).await
     }
 
-    /// Takes a place among the programs that run, and waits until there is one.
+    /// Takes a permit to run a program, and waits until one is available.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if it took too long.
@@ -323,8 +326,8 @@ impl Session {
         self.quotas.executions.take_within(1, self.room_timeout()).await
     }
 
-    /// Takes room for what a program says to its client while it runs, and waits until there is
-    /// some.
+    /// Reserves memory for what a program sends to its client while it runs, and waits until it is
+    /// available.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there will never be enough, or it took too long.
@@ -332,8 +335,8 @@ impl Session {
         self.quotas.results.take_within(bytes, self.room_timeout()).await
     }
 
-    /// Takes room for what a program needs for itself while it runs, and waits for some as long as
-    /// programs run that give theirs back.
+    /// Reserves memory for what a program needs for itself while it runs. Waits for it as long as
+    /// programs run that will give theirs back.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there is none, or it took too long.
@@ -356,7 +359,7 @@ impl Session {
         MemoryWriter::new(device, space.kind, contents, share, &self.context.gauges)
     }
 
-    /// Writes bytes that are no array into memory of a device. Waits for the device.
+    /// Writes bytes that are not an array into memory of a device. Waits for the device.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
@@ -366,11 +369,11 @@ impl Session {
         writer.finish()
     }
 
-    /// Writes an array into memory of a device as its bytes come, and lets others have their turns.
-    /// `beside` is what they take on the host until then.
+    /// Writes an array into memory of a device as its bytes arrive; other sessions run between the
+    /// pieces. `beside` holds the memory that the bytes take on the host until then.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED; what the plug-in reports; those of the bytes.
+    /// RESOURCE_EXHAUSTED; what the plug-in reports; the errors of `bytes`.
     pub(crate) async fn pump(
         self: &Arc<Self>,
         space: MemorySpace,
@@ -396,7 +399,7 @@ impl Session {
         self.context.in_pieces(self.turn, pump).await
     }
 
-    /// Copies memory into another space, and lets others have their turns.
+    /// Copies memory into another space; other sessions run between the pieces.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.
@@ -422,8 +425,8 @@ impl Session {
         self.context.in_pieces(self.turn, copy).await
     }
 
-    /// Puts bytes together on the host, in the room that is `held` for them, and lets others have
-    /// their turns.
+    /// Composes bytes on the host, in the memory that is `held` for them; other sessions run
+    /// between the steps.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED; what the plug-in reports.

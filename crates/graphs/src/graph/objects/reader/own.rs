@@ -1,4 +1,4 @@
-//! Finds the diagnostics of an object or a function by itself, once all of it was read.
+//! Finds the diagnostics of a single object or function, once all of it has been read.
 //!
 //! Depends on a complete object, but not on its encoding.
 
@@ -29,7 +29,7 @@ fn in_signature(text: &str) -> String {
     format!("{text} in what it takes and gives")
 }
 
-/// Returns true if an object is created as its kind, whichever class is registered for it.
+/// Returns true if an object of `kind` is created as such, whatever class is registered for it.
 const fn is_built_in(kind: ObjectKind) -> bool {
     matches!(kind, ObjectKind::Capturable | ObjectKind::Resource)
 }
@@ -50,7 +50,7 @@ impl ObjectReader<'_> {
             true => self.object.is_hash_table,
             false => kind == ObjectKind::Resource,
         };
-        // Only what is written down as a resource depends on its child.
+        // Only an object that is declared as a resource depends on its creator.
         let has_creator = kind == ObjectKind::Resource && self.object.creator.is_some();
         match is_resource {
             true if !has_creator && !self.object.is_made => ObjectKind::UnmadeResource,
@@ -59,7 +59,7 @@ impl ObjectReader<'_> {
         }
     }
 
-    /// Records the diagnostics of an object by itself.
+    /// Records the diagnostics of a single object.
     fn judge_object(&mut self, number: u32) {
         let whose = || Whose::Object(number);
         let tell = |diagnostics: &mut ObjectDiagnostics<'_>, found: String, expected| {
@@ -120,7 +120,7 @@ impl ObjectReader<'_> {
 
     fn end_of_user_object(&mut self, number: u32) {
         let super::Object { is_list, producer, min_consumer, is_bad_consumer, .. } = self.object;
-        // A list of another version is made as an object, whose children may have any name.
+        // A list of another version is created as a plain object, whose children may have any name.
         let is_list = is_list && producer >= 1 && min_consumer <= 1 && !is_bad_consumer;
         if is_list && self.object.has_named_child {
             let name = shown(&self.named_child);
@@ -135,7 +135,7 @@ impl ObjectReader<'_> {
         }
     }
 
-    /// The parameters of an object that is a function.
+    /// Judges and keeps the parameters of an object that is a function.
     fn end_of_spec(&mut self, number: u32) {
         let mut is_whole = true;
         let (structures, diagnostics) = (&self.structures, &mut self.diagnostics);
@@ -201,7 +201,7 @@ impl ObjectReader<'_> {
         }
         let traced = self.tracing();
         if traced == Tracing::NoPair || traced == Tracing::Unnamed {
-            // Older releases ask only where the function is called by its parameters.
+            // Older releases check this only for a function that is called by its parameters.
             let finds = |registry: &Registry| registry.graph_def_version() >= TENSORFLOW_2_14;
             let diagnostic = || {
                 let found = "a function that does not say what it takes by position and by name";
@@ -214,7 +214,7 @@ impl ObjectReader<'_> {
         }
         let bound = (self.function.bound as u32, self.facts.bound.len() as u32);
         let known = self.facts.functions.insert(function, Concrete { bound, traced });
-        // Of two entries the last one counts, and the first was judged.
+        // Of two entries the last one counts, but the first was judged as well.
         self.facts.is_unclear |= known.is_some();
     }
 
