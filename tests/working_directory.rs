@@ -1,7 +1,7 @@
-//! Foreign code in the process, a plug-in, may change the working directory at any time. What was
-//! begun under a relative path ends where it was begun.
+//! Tests that work that began with a relative path ends in the same place: foreign code in the
+//! process, such as a plug-in, may change the working directory at any time.
 //!
-//! Alone in its process: the working directory belongs to all threads.
+//! The only test of its process, because all threads share the working directory.
 
 use std::{env, fs, path::Path};
 

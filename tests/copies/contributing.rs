@@ -12,7 +12,7 @@ use serdes_testkit::{
 
 use crate::scratch;
 
-/// The sources, and what their tests include.
+/// The sources, and the folders that their tests include.
 const DIRECTORIES: [&str; 7] = ["src", "proto", "crates", "include", "tests", "docs", "fuzz"];
 
 /// Packages under test: the library, the proxy, the host of plug-ins, files of tensors, verdicts, and
@@ -26,7 +26,7 @@ const TESTED: [&[&str]; 6] = [
     &["-p", "serdes-abi", "--all-features"],
 ];
 
-/// Modules with the tests of the examples, and with tests about every rule, every function of a
+/// Modules with the tests of the examples, and with tests of every rule, every function of a
 /// plug-in and every request.
 const TESTS: [&str; 10] = [
     "server::tests::session::",
@@ -41,7 +41,7 @@ const TESTS: [&str; 10] = [
     "every_layout_is_the_measured_one",
 ];
 
-/// One test of each of those places that must have been run.
+/// One test of each of these modules, which must have been run.
 const NAMED_BY_THE_PAGES: [&str; 10] = [
     "server::tests::session::the_sum_of_an_array_is_an_array_of_one_number",
     "server::requests::tests::every_request_is_answered_though_it_says_nothing",
@@ -60,7 +60,7 @@ fn append(file: &Path, text: &str) {
     write!(file, "\n{text}").unwrap();
 }
 
-/// Makes the edits of a page, and the artifacts that its commands make.
+/// Makes the edits of a page, and the artifacts that its commands create.
 fn follow(page: &str, serdes: &Path) {
     for Block { language, subject, text } in blocks_of_page(page) {
         let file = subject.first().map(|file| serdes.join(file));

@@ -1,5 +1,5 @@
-//! Crates that depend on serdes have lines of versions, formats and a lock of their own: the
-//! example crate outside of the workspace builds and passes its tests, and a broken rule fails a
+//! Tests that crates that depend on serdes can have their own lines of versions, formats and lock:
+//! the example crate outside the workspace builds and passes its tests, and a broken rule fails its
 //! build.
 
 use std::{
@@ -12,8 +12,8 @@ use serdes_testkit::copies::{cargo, copy_directory, root, workplace};
 
 use crate::scratch;
 
-/// A copy of the example that finds serdes, with the dependencies of the workspace, so that nothing
-/// is fetched.
+/// Copies the example so that it finds serdes, with the dependencies of the workspace, so that
+/// nothing is fetched.
 fn example() -> PathBuf {
     let copy = workplace(scratch(), "downstream");
     copy_directory(&root().join("examples/downstream"), &copy);

@@ -1,6 +1,6 @@
-//! Tests that the steps in `docs/evolving.md` for a new kind of sharding and for a type of no family
-//! are complete: the edits of the page, made in a copy of the sources, give a library with which the
-//! programs of the page behave as described.
+//! Tests that the steps in `docs/evolving.md` for a new kind of sharding and for a type of no
+//! family are complete: with the page's edits in a copy of the sources, the programs of the page
+//! behave as described.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use serdes_testkit::{
 
 use crate::scratch;
 
-/// Puts an entry behind the others of the line.
+/// Appends an entry to the line.
 fn add_entry(registry: &Path, line: &str, entry: &str) {
     let text = fs::read_to_string(registry).unwrap();
     let start = text.find(&format!("name = \"{line}\"")).unwrap();

@@ -1,8 +1,8 @@
-//! Tests that compile copies of the sources: what the pages tell a contributor to edit, crates
-//! outside of the workspace, and a younger build of the library.
+//! Tests that compile copies of the sources: the edits that the pages describe, crates outside the
+//! workspace, and a younger build of the library.
 //!
-//! They take minutes, so that `cargo test` leaves them out: `.ci/run copies` runs them, as does
-//! `cargo test -p serdes --test copies -- --ignored`.
+//! They take minutes, so `cargo test` leaves them out; `.ci/run copies` and `cargo test -p serdes
+//! --test copies -- --ignored` run them.
 
 mod contributing;
 mod downstream;
@@ -12,7 +12,7 @@ mod two_builds;
 
 use std::path::Path;
 
-/// The folder of cargo's for what tests write.
+/// Returns cargo's folder for files that tests write.
 fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }

@@ -1,7 +1,7 @@
-//! States between two builds of this library: one whose registry has a younger container format,
-//! and one that does not know it.
+//! Tests of states between two builds of this library: one whose registry has a younger container
+//! format, and one that does not know it.
 //!
-//! The older one is the library of this test. The younger one is a program outside of the workspace
+//! The older one is the library of this test. The younger one is a program outside the workspace
 //! that depends on a copy.
 
 use std::{
@@ -14,7 +14,7 @@ use serdes_testkit::copies::{cargo, copy_directory, root, workplace};
 
 use crate::{scratch, states};
 
-/// The day of the younger build, and the entry that it has more.
+/// The day of the younger build, and its additional entry.
 const YOUNGER_DAY: &str = "2026-12-20";
 const YOUNGER_ENTRY: &str = r#"
 [[line.entry]]
@@ -41,14 +41,14 @@ serdes-stream-executor = { path = "CRATES/stream-executor" }
 exclude = ["serdes"]
 "#;
 
-/// The table of a manifest with this head, up to the next one.
+/// Returns the table of a manifest with this header, up to the next one.
 fn table<'a>(manifest: &'a str, head: &str) -> &'a str {
     let begin = manifest.find(&format!("\n{head}\n")).unwrap_or_else(|| panic!("{head}"));
     let rest = &manifest[begin + 1..];
     &rest[..rest[1..].find("\n[").map_or(rest.len(), |end| end + 2)]
 }
 
-/// The library as it is, with another registry, in a directory of its own.
+/// Copies the library, with another registry, into its own directory.
 fn copy_library(to: &Path, registry: &str) {
     for directory in ["src", "proto", "tests/golden"] {
         if root().join(directory).exists() {
@@ -89,7 +89,7 @@ fn copy_library(to: &Path, registry: &str) {
     fs::write(theirs.join("Cargo.toml"), manifest).unwrap();
 }
 
-/// The registry of the younger build.
+/// Returns the registry of the younger build.
 fn younger_registry() -> String {
     let registry = fs::read_to_string(root().join("versions.toml")).unwrap();
     let day = registry.lines().find(|line| line.starts_with("as_of")).unwrap();
@@ -112,7 +112,7 @@ fn build(folder: &Path) -> PathBuf {
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     let manifest = folder.join("Cargo.toml");
     let mut build = cargo(scratch());
-    // Where it is put is read from what cargo says of it.
+    // Cargo's messages tell the path of the program.
     build.args(["build", "--message-format", "json-render-diagnostics", "--manifest-path"]);
     let output = build.arg(manifest).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -122,7 +122,7 @@ fn build(folder: &Path) -> PathBuf {
     messages.filter_map(built).next().unwrap()
 }
 
-/// Has the younger build do this, and gives what it printed.
+/// Runs the younger build with these arguments, and returns what it printed.
 fn ask(younger: &Path, words: [&str; 2], path: &Path) -> String {
     let [verb, day] = words;
     let mut command = Command::new(younger);
@@ -143,19 +143,19 @@ fn states_pass_between_builds_with_and_without_a_new_format() {
     let younger_read = || ask(&younger, ["read", ""], &path);
     const DATA: &str = "Ok([1, 2, 3])";
 
-    // What the younger one writes for builds of four weeks ago, the older one reads.
+    // The older build reads what the younger one writes for builds of four weeks ago.
     assert_eq!(younger_save("old"), "0");
     assert_eq!(states::read(&path), Ok(vec![1, 2, 3]));
     younger_save_in_parts("old");
     assert_eq!(states::read(&path), Ok(vec![1, 2, 3]));
-    // What the older one writes, the younger one reads.
+    // The younger build reads what the older one writes.
     for is_for_today in [false, true] {
         assert_eq!(states::save(&path, is_for_today), 0);
         assert_eq!(younger_read(), DATA);
         states::save_in_parts(&path, is_for_today);
         assert_eq!(younger_read(), DATA);
     }
-    // What the younger one writes for its like, the older one refuses as too new.
+    // The older build refuses as too new what the younger one writes for builds of its own day.
     assert_eq!(younger_save("today"), "1");
     assert_eq!(younger_read(), DATA);
     assert_eq!(states::read(&path), Err("too new: 1 > 0".to_owned()));

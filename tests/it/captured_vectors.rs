@@ -1,8 +1,8 @@
-//! Messages that the clients of five releases of jaxlib sent: each is read, and written again to
-//! the same bytes at every version at which it was sent.
+//! Tests that messages from the clients of five releases of jaxlib are read, and written again to
+//! the same bytes at every version at which they were sent.
 //!
-//! See `tests/data/ifrt/README.md`. Values are looked at in `ifrt_vectors.rs`; here it is the
-//! number of messages that counts.
+//! See `tests/data/ifrt/README.md`. Values are tested in `ifrt_vectors.rs`; this test covers many
+//! messages.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -33,7 +33,7 @@ where
     let value = read(Validation::Parity)?;
     match read(Validation::Strict) {
         Ok(strict) if strict == value => {}
-        // What a client may send and its server refuses: a plan between kinds of memory.
+        // A plan between kinds of memory, which a client may send and its server refuses.
         Err(error) if error.contains("RemapPlan: the memory kind of") => {}
         Ok(_) => return Err("the modes read different values".to_owned()),
         Err(error) => return Err(error),
@@ -51,7 +51,8 @@ where
     Ok(written)
 }
 
-/// Writes again what `bytes` say; `None` for messages with a map, which were compared as maps.
+/// Reads `bytes` and writes the value again; `None` for messages with a map, which were compared as
+/// maps.
 fn again(message: &str, bytes: &Bytes, version: SerDesVersion) -> Result<Option<Bytes>, String> {
     let written = match message {
         "xla.ifrt.DTypeProto" => trip::<DType, _>(bytes, version),
@@ -73,7 +74,7 @@ fn again(message: &str, bytes: &Bytes, version: SerDesVersion) -> Result<Option<
             if read(written.clone()) != read(bytes.clone()) || written.len() != bytes.len() {
                 return Err("the plan that was written is another".to_owned());
             }
-            // The input devices of several outputs come in any order.
+            // The input devices of several outputs are in any order.
             let message = RemapPlanProto::decode(bytes.clone()).unwrap();
             if message.input_devices_for_output.len() > 1 {
                 return Ok(None);
@@ -133,13 +134,13 @@ fn captures_of_five_releases_are_written_again_byte_for_byte() {
                 match again(message, &bytes, version) {
                     Ok(None) => {}
                     Ok(Some(written)) if written == bytes => {}
-                    // Real clients send them at any version, and readers that are older take them
-                    // for invalid in silence: ours are refused where such a reader may be.
+                    // Real clients send them at any version, and older readers silently treat them
+                    // as invalid; our writer refuses a version that such a reader may have.
                     Err(error) if number < 4 && error.contains("the element type F6") => {
                         assert!(error.contains("version 4 is the first that can"), "{error}");
                     }
-                    // Programs have a floor that does not move with the calendar, and older clients
-                    // send them below it.
+                    // Programs have a minimum version that does not move with the calendar, and
+                    // older clients send them below it.
                     Err(error) if number < 3 && error.contains("a program of StableHLO") => {
                         assert!(error.contains("version 3 is the first that can"), "{error}");
                     }
@@ -161,8 +162,8 @@ fn captures_of_five_releases_are_written_again_byte_for_byte() {
     assert!(releases.len() == 5 && releases.values().all(|tried| *tried >= 150), "{releases:?}");
 }
 
-/// The number and the slice sizes of compile options exist from version 4 on: that is where real
-/// clients begin to record it.
+/// The number and the slice sizes of compile options exist since version 4, at which real clients
+/// begin to record the version.
 #[test]
 fn compile_options_record_4_from_version_4_on() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/captured");

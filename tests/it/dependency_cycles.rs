@@ -1,8 +1,9 @@
-//! Test against dependency cycles between files: files in a cycle cannot be read one after the
-//! other. Crates and modules without one stay so.
+//! Tests that crates and modules without dependency cycles between files stay so: files in a cycle
+//! cannot be read one after the other.
 //!
-//! A file knows another if it names something of it, in a `use` or on the spot. What a module hands
-//! on (`pub use`) counts as its own file's, and the module knows it only if it names it besides.
+//! A file depends on another if it names an item of it, in a `use` or by its path. A re-export
+//! (`pub use`) belongs to the file of the item; the re-exporting module depends on that file only
+//! if it also uses the item.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use std::{
 
 use serdes_testkit::copies::root;
 
-/// The path of a module: names from the root of its crate on.
+/// The path of a module: the names from the root of its crate.
 type Module = Vec<String>;
 
 /// Crates without a cycle.
@@ -47,22 +48,22 @@ const CRATES: [&str; 28] = [
     "xtask",
 ];
 
-/// Modules of the library without a cycle inside of them.
+/// Modules of the library without a cycle inside.
 const MODULES: [&str; 3] = ["codec", "proto", "version"];
 
-/// Crates with one cycle, of these files, which is there for a reason.
+/// Crates with one intended cycle, and the files in it.
 const CRATES_WITH_ONE_CYCLE: [(&str, &[&str]); 2] = [
-    // The values of attributes are kept in an arena, and a list among them is a part of it.
+    // The values of attributes are kept in an arena, and a list value is a range of the arena.
     ("graph-index", &["attributes/arena", "attributes/value"]),
-    // The memory of a device comes from an allocator, which gets its own from the device, as
-    // memory; a plug-in keeps its devices, and they keep it.
+    // Device memory comes from an allocator, which gets its own memory from the device; a plug-in
+    // keeps its devices, and they keep the plug-in.
     ("stream-executor", &["best_fit/allocator", "device/handle", "device/memory", "plugin_inner"]),
 ];
 
-/// Modules with one cycle, of these files, which is there for a reason.
+/// Modules with one intended cycle, and the files in it.
 const MODULES_WITH_ONE_CYCLE: [(&str, &[&str]); 1] = [
-    // What is of another kind than was asked for is told from what is of no kind at all: the kinds
-    // ask the list of all, which has them.
+    // A value of another kind than requested is distinguished from one of no known kind: the kinds
+    // look into the list of all kinds, which contains them.
     ("ifrt", &["ifrt/kinds", "ifrt/registry"]),
 ];
 
@@ -72,17 +73,17 @@ struct Source {
     handed_on: BTreeMap<String, Option<Module>>,
 }
 
-/// An import of a `use`: its path, its name, and if it is re-exported.
+/// An import of a `use`: its path, its name, and whether it is re-exported.
 struct Import {
     path: Module,
     name: String,
     is_handed_on: bool,
 }
 
-/// The text without comments, without what is only compiled for tests, without what stands in
-/// quotes, and without visibilities: who may know a file is not whom it knows.
+/// Returns the text without comments, code that is only compiled for tests, string literals, and
+/// visibilities, which are not dependencies.
 fn code_of(text: &str) -> String {
-    // A module of tests inside of a file is its end.
+    // A module of tests inside a file ends the file.
     let is_inside = |at: &usize| {
         let line = text[*at..].lines().nth(1).unwrap_or_default();
         line.contains("mod ") && line.ends_with('{')
@@ -107,7 +108,7 @@ fn code_of(text: &str) -> String {
     without_visibilities
 }
 
-/// The modules below a folder of sources, but for those of tests.
+/// Finds the modules below a folder of sources, except those of tests.
 fn modules(folder: &Path, module: &[String], found: &mut BTreeMap<Module, Source>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -128,7 +129,7 @@ fn modules(folder: &Path, module: &[String], found: &mut BTreeMap<Module, Source
     }
 }
 
-/// The paths of a tree of imports, `a::{b, c::d}`, with the name under which each is known.
+/// Finds the paths in a tree of imports, `a::{b, c::d}`, with the name that each gets.
 fn leaves(tree: &str, before: &[String], found: &mut Vec<(Module, String)>) {
     let (mut depth, mut begin) = (0_usize, 0);
     let mut branches = Vec::new();
@@ -165,7 +166,7 @@ fn leaves(tree: &str, before: &[String], found: &mut Vec<(Module, String)>) {
     }
 }
 
-/// Imports of the code, and the code without them and without the names of modules inside.
+/// Returns the imports of the code, and the code without them and without declarations of modules.
 fn imports(code: &str) -> (Vec<Import>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     for statement in code.split_inclusive(';') {
@@ -177,7 +178,7 @@ fn imports(code: &str) -> (Vec<Import>, String) {
         };
         let at = statement.match_indices("use ").map(|(at, _)| at).filter(is_import).last();
         let Some(at) = at else {
-            // That a module has one inside is no word of it.
+            // The declaration of a submodule is not a use of it.
             let is_module = statement.split_whitespace().rev().nth(1) == Some("mod");
             rest.push_str(if is_module { "" } else { statement });
             continue;
@@ -193,7 +194,7 @@ fn imports(code: &str) -> (Vec<Import>, String) {
     (found, rest)
 }
 
-/// The paths on the spot that begin with `crate`, `super` or one of these modules inside.
+/// Returns the paths in the code that begin with `crate`, `super` or one of these submodules.
 fn spots(code: &str, inside: &[&str]) -> Vec<Module> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut found = Vec::new();
@@ -204,7 +205,7 @@ fn spots(code: &str, inside: &[&str]) -> Vec<Module> {
             }
             let end = code[at..].find(|letter: char| !is_name(letter) && letter != ':');
             let path = &code[at..end.map_or(code.len(), |end| at + end)];
-            // A tree of imports goes on behind it.
+            // A tree of imports continues behind it.
             if !path.ends_with(':') {
                 found.push(path.split("::").map(str::to_owned).collect());
             }
@@ -213,7 +214,7 @@ fn spots(code: &str, inside: &[&str]) -> Vec<Module> {
     found
 }
 
-/// The path from the root of the crate on; nothing for another crate's.
+/// Returns the path from the root of the crate; `None` for a path of another crate.
 fn absolute(path: &[String], module: &Module, all: &BTreeMap<Module, Source>) -> Option<Module> {
     let mut from = module.clone();
     let mut rest = path;
@@ -229,7 +230,7 @@ fn absolute(path: &[String], module: &Module, all: &BTreeMap<Module, Source>) ->
                 rest = &rest[1..];
             }
         }
-        // A module inside of this one.
+        // A submodule of this one.
         name => {
             let inside = [module.as_slice(), &[name.to_owned()]].concat();
             all.contains_key(&inside).then_some(())?;
@@ -239,13 +240,13 @@ fn absolute(path: &[String], module: &Module, all: &BTreeMap<Module, Source>) ->
     Some(from)
 }
 
-/// True if the code has the word.
+/// Returns true if the code has the word.
 fn has_word(code: &str, word: &str) -> bool {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     code.split(|letter| !is_name(letter)).any(|found| found == word)
 }
 
-/// The file that what is named by a path is in.
+/// Returns the file of the item that a path names.
 fn home(path: &Module, all: &BTreeMap<Module, Source>, steps: usize) -> Option<Module> {
     let length = (0..=path.len()).rev().find(|length| all.contains_key(&path[..*length]))?;
     let module = path[..length].to_vec();
@@ -260,7 +261,8 @@ fn home(path: &Module, all: &BTreeMap<Module, Source>, steps: usize) -> Option<M
     }
 }
 
-/// Sources of a crate that are in a cycle, with the files of the cycle that they know.
+/// Returns the files of a crate that are in a cycle, with the files of the cycle that they depend
+/// on.
 fn cycles(sources: &Path, within: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     modules(sources, &[], &mut all);
@@ -284,7 +286,7 @@ fn cycles(sources: &Path, within: &[String]) -> BTreeMap<String, BTreeSet<String
         let others = homes.filter(|other| other != module && other.starts_with(within));
         knows.insert(module.clone(), others.collect());
     }
-    // Removes files that know no file that is left, and files that no file that is left knows.
+    // Removes files that depend on no remaining file, and files on which no remaining file depends.
     loop {
         let known: BTreeSet<Module> = knows.values().flatten().cloned().collect();
         let left = |module: &Module, others: &BTreeSet<Module>| {
@@ -349,7 +351,7 @@ fn cycle_through_a_reexport_is_found() {
     write("b.rs", "pub struct B(Option<Box<crate::A>>);\n");
     let found: Vec<String> = cycles(&folder, &[]).into_keys().collect();
     assert_eq!(found, ["a", "b"]);
-    // A re-export is no knowledge, unless the file names the item besides.
+    // A re-export is not a dependency, unless the file also uses the item.
     write("b.rs", "pub(in crate::a) struct B(crate::Own);\n");
     write("lib.rs", "mod a;\nmod b;\nmod c;\n\npub use a::A;\npub struct Own;\n");
     assert_eq!(cycles(&folder, &[]), BTreeMap::new());

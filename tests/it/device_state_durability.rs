@@ -1,4 +1,4 @@
-//! Saves that are killed, or run out of space, leave the old state or the new one.
+//! Tests that saves that are killed or run out of space leave the old state or the new one.
 
 use std::{
     env, fs,
@@ -19,7 +19,7 @@ const TENSOR_BYTES: &str = "SERDES_TEST_TENSOR_BYTES";
 /// Path at which a child of these tests saves.
 const TARGET: &str = "SERDES_TEST_SAVE_TO";
 
-/// Id of the save that a child takes part in, and number of its part.
+/// Id of the save in which a child takes part, and number of its part.
 const SAVE: &str = "SERDES_TEST_SAVE_ID";
 const PART: &str = "SERDES_TEST_PART";
 const PARTS: u32 = 4;
@@ -54,9 +54,10 @@ fn save(path: &Path, fill: u8) -> Result<(), Error> {
     writer.finish().map(drop)
 }
 
-/// Runs one of the ignored tests of this file in a process of its own, in which `sh` does `before`.
+/// Runs one of the ignored tests of this file in its own process, in which `sh` runs `before`
+/// first.
 fn child(test: &str, target: &Path, before: &str) -> Child {
-    // Without the name of the program.
+    // The path without the name of the program.
     let module = module_path!().split_once("::").expect("a module of the program").1;
     Command::new("sh")
         .args(["-c", &format!("{before} exec \"$0\" --ignored --exact {module}::{test}")])
@@ -76,7 +77,7 @@ fn files(directory: &Path) -> usize {
     fs::read_dir(directory).expect("a directory").count()
 }
 
-/// The byte that all tensors of a whole state are made of.
+/// Verifies a state, and returns the byte that fills its tensors.
 fn fill(path: &Path) -> u8 {
     let state = Reader::open(path).expect("a state");
     assert!(state.verify(&ProgressMonitor::new()).expect("a readable state").is_empty());
@@ -167,7 +168,7 @@ fn parts(directory: &Path) -> usize {
     fs::read_dir(directory.join("a.sds.parts")).map_or(0, |entries| entries.count())
 }
 
-/// Four processes save their parts of one state; `broken` of them is killed on the way.
+/// Four processes save their parts of one state; process `broken` is killed during the save.
 fn save_together(path: &Path, save: SaveId, broken: Option<u32>) {
     let children: Vec<_> = (0..PARTS)
         .map(|part| {
@@ -180,7 +181,7 @@ fn save_together(path: &Path, save: SaveId, broken: Option<u32>) {
         .collect();
     for (part, mut child) in children {
         if broken == Some(part) {
-            // Until it has begun.
+            // Waits until the save has begun.
             while !has_partial(path) {
                 thread::sleep(Duration::from_millis(5));
             }

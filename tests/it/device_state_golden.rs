@@ -1,8 +1,8 @@
-//! The golden device states as text, field by field and byte by byte, so that a change of them can
-//! be read in a diff.
+//! Writes the golden device states as text, field by field and byte by byte, so that changes can be
+//! read in a diff.
 //!
-//! The text is made by what `docs/format.md` says and nothing else: this file must never use the
-//! library, so that a mistake there is not repeated here.
+//! The text is made from `docs/format.md` alone: this file must not use the library, so that a
+//! mistake there is not repeated here.
 
 use std::{
     fmt::Write as _,
@@ -16,7 +16,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/device_state")
 }
 
-/// Names of the header's fields, by their tags without the bit for fields that readers must know.
+/// Names of the header's fields, by tag without the bit for fields that readers must know.
 const HEADER_FIELDS: [&str; 8] = [
     "end of the fields",
     "bad_consumers",
@@ -31,7 +31,7 @@ const HEADER_FIELDS: [&str; 8] = [
 const TABLES: [&str; 7] =
     ["", "arrays", "pieces", "checksums", "placements", "array specs", "names"];
 
-/// A file on its way to text: every byte is shown once, in order.
+/// A file that is being written as text: every byte is shown once, in order.
 struct Page<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -43,7 +43,7 @@ impl<'a> Page<'a> {
         writeln!(self.text, "\n{what}").unwrap();
     }
 
-    /// Shows the next `count` bytes as `what`, sixteen a line.
+    /// Shows the next `count` bytes as `what`, sixteen per line.
     fn show(&mut self, what: &str, count: usize) -> &'a [u8] {
         let bytes = &self.bytes[self.at..self.at + count];
         let mut what = what;
@@ -87,7 +87,7 @@ impl<'a> Page<'a> {
         self.name("magic", 8);
     }
 
-    /// Zeros up to `end`.
+    /// Shows zeros up to `end`.
     fn zeros(&mut self, end: usize) {
         let zeros = &self.bytes[self.at..end];
         assert!(zeros.iter().all(|byte| *byte == 0), "padding at {:#x}", self.at);
@@ -264,7 +264,7 @@ fn trailer(page: &mut Page<'_>) {
     page.magic();
 }
 
-/// The text of one file.
+/// Returns the text of one file.
 fn text(bytes: &[u8]) -> String {
     let mut page = Page { bytes, at: 0, text: String::new() };
     let chunk = header(&mut page);

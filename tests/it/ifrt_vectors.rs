@@ -1,8 +1,8 @@
-//! Messages that real IFRT builds wrote, read as the right values and written again to the same
-//! bytes.
+//! Tests that messages of real IFRT builds are read as the right values and written again to the
+//! same bytes.
 //!
 //! See `tests/data/ifrt/README.md`. Programs, compile options, remap plans and proxy messages have
-//! tests of their own.
+//! their own tests.
 
 use std::{fmt::Display, fs, path::Path};
 
@@ -18,7 +18,7 @@ fn options(validation: Validation) -> serdes::codec::DeserializeOptions {
     with_devices(AnyDevice).with_validation(validation)
 }
 
-/// Reads `bytes` as a `T` and writes it again; gives the value as text.
+/// Reads `bytes` as a `T` and writes it again; returns the value as text.
 fn trip<T, P>(bytes: &Bytes, version: SerDesVersion) -> String
 where
     P: Message + Default,
@@ -31,7 +31,7 @@ where
     value.to_string()
 }
 
-/// The value of a message, as text; `None` for the messages that are tested elsewhere.
+/// Returns the value of a message as text; `None` for messages that are tested elsewhere.
 fn read(message: &str, label: &str, bytes: &Bytes, version: SerDesVersion) -> Option<String> {
     let type_name = message.strip_prefix("xla.ifrt.")?;
     Some(match type_name {
@@ -54,7 +54,7 @@ fn read(message: &str, label: &str, bytes: &Bytes, version: SerDesVersion) -> Op
             sharding.to_string()
         }
         "AttributeMapProto" => {
-            // Their order is random in C++: compared as maps.
+            // Their order is random in C++, so they are compared as maps.
             let options = options(Validation::Strict);
             let map = AttributeMap::from_bytes(bytes.clone(), &options).unwrap();
             let written = map.to_bytes(version).unwrap();
@@ -66,7 +66,7 @@ fn read(message: &str, label: &str, bytes: &Bytes, version: SerDesVersion) -> Op
     })
 }
 
-/// The values by their labels, where the label alone does not say the text.
+/// The texts of values by label, if they differ from the label.
 const VALUES: &[(&str, &str)] = &[
     ("scalar", "[]"),
     ("6", "[6]"),

@@ -1,7 +1,7 @@
-//! The tests of the library from outside, one module a subject. They are one program, because each
-//! further one links the library once more.
+//! Tests of the library's public API, one module per subject. They are one program, because each
+//! further program links the library once more.
 //!
-//! Tests that need a process of their own are beside it: `working_directory`, and the programs that
+//! Tests that need their own process are separate programs: `working_directory`, and those that
 //! load plug-ins.
 
 mod captured_vectors;

@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, fs};
 
 use serdes_testkit::copies::root;
 
-/// The names of the folders of `crates/` that are packages.
+/// Returns the names of the folders of `crates/` that are packages.
 pub(crate) fn crates() -> BTreeSet<String> {
     let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap());
     let packages = folders.filter(|entry| entry.path().join("Cargo.toml").is_file());
     packages.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
-/// The dependencies in one table of a manifest, `[dependencies]` for example. Lines that go on with
-/// the list of the line above give no name of a package.
+/// Returns the dependencies in one table of a manifest, for example `[dependencies]`. Lines that
+/// continue a list have no name of a package.
 pub(crate) fn dependencies<'a>(manifest: &'a str, table: &str) -> impl Iterator<Item = &'a str> {
     let lines = manifest.lines().skip_while(move |line| *line != table).skip(1);
     let lines = lines.take_while(|line| !line.starts_with('['));

@@ -1,5 +1,5 @@
-//! Rules for the library's messages: they name no option of a command, and each error has its cause
-//! in its own text.
+//! Tests of the library's messages: they name no option of a command, and the text of each error
+//! includes its cause.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 use serdes_testkit::copies::root;
 
-/// The sources of the library and of the crates below it: nothing of the command.
+/// Returns the sources of the library and of the crates below it, without the command.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut pending: Vec<PathBuf> = [
         "src",
@@ -51,7 +51,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The string literals of a source, without what comments say; a raw one counts as well.
+/// Returns the string literals of a source, raw ones included, but not those in comments.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -69,7 +69,7 @@ fn literals(code: &str) -> Vec<String> {
                 found.push(behind[..end].to_owned());
                 behind.get(end + 1..).unwrap_or_default()
             }
-            // A letter in quotes, which may be a quote; a lifetime has no second one.
+            // A character literal, which may be a quote; a lifetime has no closing quote.
             b'\'' => {
                 let body = behind.strip_prefix('\\').map_or(0, |_| 1);
                 let letter = behind[body..].chars().next().map_or(0, char::len_utf8);
@@ -91,8 +91,8 @@ fn end_of_literal(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// True if a text names an option: two hyphens and a letter, at its beginning or behind a character
-/// that ends no word.
+/// Returns true if a text names an option: two hyphens and a letter, at its beginning or not
+/// directly behind a word.
 fn names_an_option(text: &str) -> bool {
     text.match_indices("--").any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -119,7 +119,7 @@ fn no_text_of_the_library_names_an_option_of_the_command() {
     }
 }
 
-/// The variants of errors that have a cause, as what stands in `#[error(…)]`, and the fields.
+/// Returns the variants of errors that have a cause: the content of `#[error(…)]`, and the fields.
 fn variants_with_causes(code: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("#[error(") {
@@ -160,18 +160,18 @@ fn every_error_with_a_cause_says_it_in_its_own_text() {
     assert!(count > 30, "{count}");
 }
 
-/// Diagnostics inside of an error, which derive one for their words.
+/// Diagnostics inside an error, which derive `Error` for their texts.
 const WITHOUT_KIND: [&str; 4] =
     ["BodyDiagnostic", "BodyDiagnosticKind", "StructureDiagnostic", "StructureDiagnosticKind"];
 
-/// True for the sources of crates whose errors programs meet: not those of internal crates, nor of
-/// the build tool of `versions.toml`.
+/// Returns true for sources of crates whose errors reach programs: not internal crates, nor the
+/// build tool of `versions.toml`.
 fn is_of_programs(path: &Path) -> bool {
     let internal = ["graph-format", "library-file", "version-registry", "wire", "files"];
     !internal.iter().any(|name| path.starts_with(root().join("crates").join(name)))
 }
 
-/// The public types of a source that derive an error.
+/// Returns the public types of a source that derive `Error`.
 fn public_errors(code: &str) -> Vec<&str> {
     let derived = code.match_indices("thiserror::Error").map(|(at, _)| &code[at..]);
     let named = derived.filter_map(|rest| {

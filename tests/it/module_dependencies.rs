@@ -1,5 +1,5 @@
-//! Test of the dependencies between the library's modules, and between crates: the tables in
-//! `docs/architecture.md` equal those of the code and of the manifests.
+//! Tests the dependencies between the library's modules and between crates: the tables in
+//! `docs/architecture.md` equal the dependencies in the code and the manifests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,10 +11,10 @@ use serdes_testkit::copies::root;
 
 use crate::manifests;
 
-/// Modules or crates by their names, each with those that it uses.
+/// Modules or crates by name, each with those that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// The rows of the first table of the page: `` | `module` | for | `used`, `used` | ``.
+/// Returns the rows of the first table of the page: `` | `module` | for | `used`, `used` | ``.
 fn table() -> Uses {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let rows = page.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
@@ -40,7 +40,7 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text without comments and without what is only compiled for tests.
+/// Returns the text without comments and without code that is only compiled for tests.
 fn without_tests(text: &str) -> String {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let code: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -56,7 +56,7 @@ fn without_tests(text: &str) -> String {
     kept + rest
 }
 
-/// The length of the block in braces that the text begins with.
+/// Returns the length of the block in braces with which the text begins.
 fn block(text: &str) -> usize {
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices() {
@@ -79,7 +79,7 @@ fn leading_name(text: &str) -> String {
         .collect()
 }
 
-/// The modules at the root of the crate that the code names by `crate::`.
+/// Returns the modules at the root of the crate that the code names by `crate::`.
 fn named_modules(code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (at, _) in code.match_indices("crate::") {
@@ -103,7 +103,8 @@ fn named_modules(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// Dependencies in the code: for each folder or file of `src/`, the others that it names.
+/// Returns the dependencies in the code: for each folder or file of `src/`, the others that it
+/// names.
 fn code() -> Uses {
     let source = root().join("src");
     let mut files = Vec::new();
@@ -138,7 +139,7 @@ fn modules_use_each_other_as_the_page_says() {
 #[test]
 fn modules_have_no_dependency_cycle() {
     let mut modules = table();
-    // Removes modules without a dependency that is left; the rest is a cycle.
+    // Removes modules without a remaining dependency; the rest is a cycle.
     while let Some(free) =
         modules.iter().find(|(_, used)| used.is_empty()).map(|(module, _)| module.clone())
     {
@@ -150,7 +151,7 @@ fn modules_have_no_dependency_cycle() {
     assert_eq!(modules, Uses::new(), "these modules use each other in a cycle");
 }
 
-/// The rows of the page about crates that say what each uses.
+/// Returns the rows of the page about crates that say what each uses.
 fn crates_of_page() -> Uses {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `crates/"));
@@ -166,7 +167,7 @@ fn crates_of_page() -> Uses {
     .collect()
 }
 
-/// The crates of the workspace that the manifest of one depends on.
+/// Returns the crates of the workspace that the crate's manifest depends on.
 fn dependencies(name: &str) -> BTreeSet<String> {
     let manifest = root().join("crates").join(name).join("Cargo.toml");
     let text = fs::read_to_string(manifest).unwrap();
@@ -218,7 +219,7 @@ fn named_modules_leave_out_comments_and_tests() {
     assert_eq!(named_modules(&code), ["a", "b", "e"].map(str::to_owned).into());
 }
 
-/// The lints that the root of a crate denies.
+/// Returns the lints that the root of a crate denies.
 fn denied(root_file: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(root_file)).unwrap();
     let denials = text.split("deny(").skip(1).filter_map(|rest| rest.split(')').next());
@@ -226,8 +227,8 @@ fn denied(root_file: &str) -> BTreeSet<String> {
     lints.filter(|lint| !lint.is_empty() && !lint.ends_with("disallowed_methods")).collect()
 }
 
-/// The roots of the crates that run at a user's. (Lints of the workspace would hold for tests and
-/// benchmarks, too, which may panic.)
+/// The roots of the crates that users run. (Lints of the workspace would also apply to tests and
+/// benchmarks, which may panic.)
 const SHIPPED: [&str; 25] = [
     "crates/abi/src/lib.rs",
     "crates/check/src/lib.rs",

@@ -1,5 +1,5 @@
-//! References of the pages: the files and folders of this repository that they name exist, and so
-//! do the tests behind the promises of `SECURITY.md`.
+//! Tests the references of the pages: the files and folders of this repository that they name
+//! exist, and so do the tests behind the promises of `SECURITY.md`.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
 
 use serdes_testkit::copies::root;
 
-/// All files below a folder with one of these endings, but for what cargo built.
+/// Returns all files below a folder with one of these endings, except cargo's build output.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![folder.to_owned()];
@@ -28,7 +28,7 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The pages, by their names.
+/// Returns the pages by name.
 fn pages() -> Vec<(String, String)> {
     let pages = ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md"];
     let pages = pages.map(|page| root().join(page));
@@ -42,12 +42,12 @@ fn pages() -> Vec<(String, String)> {
     pages.into_iter().map(read).collect()
 }
 
-/// Texts between backticks in a line.
+/// Returns the texts between backticks in a line.
 fn in_backticks(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// True if the text is a path that begins in one of the folders at the root.
+/// Returns true if the text is a path that begins in one of the folders at the root.
 fn is_of_the_tree(text: &str) -> bool {
     let is_path = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
     let folder = text.split('/').next().unwrap_or_default();
@@ -74,7 +74,7 @@ fn every_path_that_a_page_names_is_there() {
     let mut missing = Vec::new();
     for (page, text) in pages() {
         for path in text.lines().flat_map(in_backticks).filter(|text| is_of_the_tree(text)) {
-            // Names that stand for many: `tests/golden/LINE/FORMAT/vNUMBER.bin`.
+            // Names that stand for many files: `tests/golden/LINE/FORMAT/vNUMBER.bin`.
             let is_pattern = path.split(['/', '.']).any(|part| {
                 part.len() > 2
                     && part.trim_start_matches('v').chars().all(|c| c.is_ascii_uppercase())
@@ -111,7 +111,7 @@ fn tests_behind_promises_exist_in_the_named_file() {
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         };
         for (at, test) in named.iter().enumerate().filter(|(_, name)| is_test(name)) {
-            // A file in brackets behind a test is where it is.
+            // A file in brackets behind a test is the file of the test.
             let behind =
                 named.get(at + 1).filter(|next| cell.contains(&format!("`{test}` (`{next}`)")));
             let place = root().join(behind.unwrap_or(&""));

@@ -12,10 +12,10 @@ use prost_types::{
     field_descriptor_proto::{Label, Type},
 };
 
-/// The packages of which every message of a real build must be here.
+/// The packages of which every message of a real build must be in `proto/`.
 const WHOLE_PACKAGES: [&str; 3] = ["xla.ifrt", "xla.ifrt.proto", "xla.ifrt.proxy"];
 
-/// Declared without fields: their content is passed on as bytes.
+/// Messages that are declared without fields; their content is passed on as bytes.
 const OPAQUE: [&str; 2] =
     ["xla.ExecutableBuildOptionsProto", "stream_executor.GpuTargetConfigProto"];
 
@@ -49,7 +49,7 @@ const SINCE_0_10_2: [(&str, &str); 22] = [
 const GONE_IN_0_12: [&str; 2] =
     ["xla.ifrt.ShardingParamProto", "xla.ifrt.ShardingParamShardingProto"];
 
-/// Everything that decides about bytes, by element: "message#number", "message.Enum",
+/// Everything that determines bytes, by element: "message#number", "message.Enum",
 /// "service/method".
 #[derive(Default)]
 struct Elements {

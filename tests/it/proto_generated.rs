@@ -1,15 +1,15 @@
-//! Test that the checked-in files (`src/proto/generated/` and `proto/descriptors.binpb`) are those
+//! Tests that the checked-in files (`src/proto/generated/` and `proto/descriptors.binpb`) are those
 //! that `proto/` generates.
 //!
 //! Users need neither protoc nor a build script: the generated code is part of the repository. To
 //! change a message:
 //!
-//! 1. Edit a file under `proto/`, or add one: every `.proto` file there is taken, in any directory.
-//!    A message that real builds write keeps their package, names and numbers.
+//! 1. Edit a file under `proto/`, or add one: every `.proto` file there is used, in any directory.
+//!    A message that real builds write keeps its package, names and numbers.
 //! 2. Run `SERDES_REGENERATE_PROTO=1 cargo test -p serdes --test it proto_generated`.
-//! 3. Only for a new package: add its module to `src/proto/mod.rs`, nested as the package is.
+//! 3. For a new package only: add its module to `src/proto/mod.rs`, nested like the package.
 //!
-//! Stubs of gRPC services are made too: give `generator` in `protos` a service generator.
+//! To generate stubs of gRPC services as well, give `generator` in `protos` a service generator.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Test of the order of publishing: the table in `RELEASING.md` has every package that is
-//! published, behind those that it depends on.
+//! Tests the order of publishing: the table in `RELEASING.md` has every published package, after
+//! those that it depends on.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use serdes_testkit::copies::root;
 
 use crate::manifests;
 
-/// The manifests of the packages that are published, by their names.
+/// Returns the manifests of the published packages, by name.
 fn published() -> BTreeMap<String, String> {
     let folders = manifests::crates().into_iter().map(|name| root().join("crates").join(name));
     let manifests = folders.chain([root()]).map(|folder| folder.join("Cargo.toml"));
@@ -25,7 +25,7 @@ fn published() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The packages of the workspace that a manifest needs to be built.
+/// Returns the packages of the workspace that a package needs to be built.
 fn needs<'a>(manifest: &'a str, packages: &BTreeMap<String, String>) -> BTreeSet<&'a str> {
     let tables = ["[dependencies]", "[build-dependencies]"];
     let names = tables.into_iter().flat_map(|table| manifests::dependencies(manifest, table));

@@ -1,5 +1,5 @@
-//! Costs that grow with the number of processes that save one state: the sizes that `docs/scale.md`
-//! promises. With `SERDES_FULL=1` there are 4,096 of them.
+//! Tests the costs that grow with the number of processes that save one state: the sizes that
+//! `docs/scale.md` promises. With `SERDES_FULL=1` there are 4,096 processes.
 
 use std::{env, path::Path};
 
@@ -16,8 +16,8 @@ const ARRAYS: u64 = 3;
 /// Bytes of a shard.
 const SHARD: u64 = 32;
 
-/// A state of processes that have a row of each array; the length of a part, and what the merge
-/// did.
+/// Saves a state from processes that have one row of each array; returns the length of a part, and
+/// the result of the merge.
 fn save(path: &Path, processes: i32) -> (u64, Merged) {
     let rows = i64::from(processes);
     let tiles = OpSharding::tiled(TileAssignment::iota([rows, 1], [rows], [0]).unwrap());
@@ -55,17 +55,17 @@ fn an_index_grows_with_the_shards_and_a_part_with_the_devices() {
         let shards = ARRAYS * processes;
         assert_eq!((u64::from(merged.parts), merged.tensors), (processes, ARRAYS));
         assert_eq!(merged.bytes, shards * SHARD);
-        // A record of each part, a row, a checksum and a place of each shard, one sharding for all
-        // arrays that have the same.
+        // A record per part; a row, a checksum and a place per shard; one sharding for all arrays
+        // with the same sharding.
         let expected = 72 * processes + (32 + 4 + 48) * shards + 3 * processes;
         assert!(merged.index_bytes < expected + 2048, "{} of {expected}", merged.index_bytes);
-        // The devices of a sharding once for each array, and once in the index of the part.
+        // The devices of a sharding occur once per array, and once in the index of the part.
         let expected = ARRAYS * (SHARD + 512) + (ARRAYS + 1) * 3 * processes;
         assert!(part < expected + 2048, "{part} of {expected}");
 
         let reader = Reader::open(&path).unwrap();
         assert_eq!(u64::from(reader.parts()), processes);
-        // One row of one array costs its own bytes, however many there are.
+        // Reading one row of one array costs its own bytes, however many rows there are.
         let tensor = reader.tensor("layer.000001").unwrap();
         let row = i64::try_from(processes - 1).unwrap();
         let columns = i64::try_from(SHARD).unwrap();

@@ -1,6 +1,5 @@
-//! Test of the page of scope: `docs/scope.md` names every crate, and its counts of lines, like those
-//! in the crates' READMEs, are near those of the sources. No crate has more lines than a reader can
-//! keep in view.
+//! Tests the page of scope: `docs/scope.md` names every crate, and its line counts, like those in the
+//! crates' READMEs, are close to those of the sources. No crate has more lines than the limit.
 
 use std::{
     fs,
@@ -11,17 +10,17 @@ use serdes_testkit::copies::root;
 
 use crate::manifests;
 
-/// Most lines of a crate, without its tests and generated code.
+/// Limit on the lines of a crate, without its tests and generated code.
 const LARGEST_CRATE: usize = 25_000;
 
-/// True for `tests`, `test` and names that end so behind an underscore.
+/// Returns true for `tests`, `test` and names that end with `_tests` or `_test`.
 fn is_of_tests(name: &str) -> bool {
     let last = name.rsplit('_').next().unwrap_or_default();
     ["test", "tests"].contains(&last)
 }
 
-/// Lines of Rust in a file or below a folder, without tests and generated code, and without the
-/// paths of `except`.
+/// Returns the lines of Rust in a file or below a folder, without tests, generated code and the
+/// paths in `except`.
 fn lines(place: &Path, except: &[PathBuf]) -> usize {
     let stem = place.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let is_left_out = is_of_tests(stem) || ["generated", "target"].contains(&stem);
@@ -43,7 +42,7 @@ fn lines(place: &Path, except: &[PathBuf]) -> usize {
 struct Row<'a> {
     /// The paths between backticks; those that begin with `:!` are left out of the count.
     paths: Vec<&'a str>,
-    /// The text of its count: `2,214`.
+    /// The text of the count: `2,214`.
     count: &'a str,
 }
 
@@ -57,7 +56,7 @@ impl Row<'_> {
     }
 }
 
-/// The rows of the page: `` | `path`, `path` | 2,214 | why | ``.
+/// Returns the rows of the page: `` | `path`, `path` | 2,214 | why | ``.
 fn rows(page: &str) -> Vec<Row<'_>> {
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
@@ -68,7 +67,7 @@ fn rows(page: &str) -> Vec<Row<'_>> {
     .collect()
 }
 
-/// The number with a comma between thousands.
+/// Returns the number with commas between thousands.
 fn written(number: usize) -> String {
     match number / 1000 {
         0 => number.to_string(),
@@ -76,7 +75,7 @@ fn written(number: usize) -> String {
     }
 }
 
-/// The page with the present count of each row.
+/// Returns the page with the present count of each row.
 fn counted_anew(page: &str) -> String {
     let mut rows = rows(page).into_iter();
     let line = |line: &str| match line.starts_with("| `").then(|| rows.next()).flatten() {

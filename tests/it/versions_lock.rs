@@ -1,7 +1,7 @@
-//! The freeze of the wire formats: what `tests/golden/` and `proto/descriptors.binpb` hold is what
+//! Tests the freeze of the wire formats: `tests/golden/` and `proto/descriptors.binpb` hold what
 //! `versions.lock` says.
 //!
-//! To freeze what is new run `serdes versions lock`, or this test with `SERDES_REWRITE_LOCK=1`.
+//! To freeze additions run `serdes versions lock`, or this test with `SERDES_REWRITE_LOCK=1`.
 
 use serdes::version::registry;
 use serdes_version_registry::lock::Package;

@@ -1,7 +1,7 @@
-//! Messages that the real client of jaxlib 0.10.2 sent: every one is read and written again to the
+//! Tests of messages from the real client of jaxlib 0.10.2: each is read and written again to the
 //! same bytes, and plans, programs and compile options have the values that were sent.
 //!
-//! See `tests/data/ifrt/README.md`. Values of the core types are looked at in `ifrt_vectors.rs`.
+//! See `tests/data/ifrt/README.md`. Values of the core types are tested in `ifrt_vectors.rs`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -14,7 +14,7 @@ use serdes::{
     version::{SerDesAnyVersionAccessor, SerDesVersion},
 };
 
-/// Files as (version, label, full message name, bytes).
+/// Returns the files as (version, label, full message name, bytes).
 fn files() -> Vec<(SerDesVersion, String, String, Bytes)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ifrt/golden");
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
@@ -88,7 +88,8 @@ fn every_message_is_written_as_it_was_sent() {
             .find(|(name, _)| *name == message)
             .unwrap_or_else(|| panic!("{message} is not in the list"));
         let written = trip(&bytes);
-        // A map is written in the order of its keys; the real client has the order of a hash.
+        // Our maps are written in the order of their keys, those of the real client in the order of
+        // a hash.
         if label == "three_kinds" {
             assert_eq!(written.len(), bytes.len(), "{label} {message} at {version}");
         } else {
@@ -123,7 +124,7 @@ fn a_real_remap_plan_changes_the_places_of_two_shards() {
         assert_eq!(plan.to_bytes(version).unwrap(), bytes);
         let message = plan.to_proto(version).unwrap();
         assert_eq!(message.encode_to_vec(), bytes);
-        // Made from the devices alone, the mappings are those that the client sent.
+        // The mappings that are computed from the devices alone equal those that the client sent.
         let again = plan.in_device_form().unwrap().in_mapping_form().unwrap();
         assert_eq!(again.to_bytes(version).unwrap(), bytes);
     }
@@ -152,7 +153,7 @@ fn real_compile_options_are_passed_on_byte_for_byte() {
     let options = serialized.read::<XlaCompileOptions>(&with_devices(AnyDevice)).unwrap();
     assert!(options.outputs_bundle_slice_sizes().is_empty());
     assert_eq!(Serialized::of(&options, version), Ok(serialized.clone()));
-    // The message keeps all fields of the compiler too.
+    // The message keeps all fields of the compiler as well.
     let message = wire::XlaCompileOptionsProto::decode(serialized.data().clone()).unwrap();
     assert_eq!(message.encode_to_vec(), *serialized.data());
     assert_eq!(options.to_proto(version).unwrap(), message);

@@ -1,7 +1,7 @@
-//! The host of PJRT plug-ins, over plug-ins in C of many minors and with every fault switch
-//! (`tests/plugins/pjrt_plugin.c`).
+//! Tests of the host of PJRT plug-ins, over plug-ins in C of many minors and with every fault
+//! switch (`tests/plugins/pjrt_plugin.c`).
 
-/// Loading is supported there alone.
+/// Loading is supported only there.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     mod ahead;

@@ -1,6 +1,6 @@
-//! A race for the sanitizer, to test that the stage detects one: with the argument `race` two
-//! threads write to one number without a lock; without it they go through every way on which a
-//! thread waits for another.
+//! A data race for the sanitizer, to test that the stage detects one: with the argument `race` two
+//! threads write to one number without a lock; without it they use every way in which a thread
+//! waits for another.
 
 use std::{
     cell::UnsafeCell,
@@ -50,7 +50,7 @@ fn main() {
                     table.write().unwrap().push(turn);
                     assert!(!table.read().unwrap().is_empty());
                 }
-                // Each waits for its turn: by the clock, or for as long as it takes.
+                // Each thread waits for its turn, with or without a time limit.
                 let mut held = lock.lock().unwrap();
                 *held += 1 << 16;
                 changed.notify_all();

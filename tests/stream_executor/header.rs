@@ -1,16 +1,16 @@
-//! Our C header against our Rust types: the system's C compiler says where every field of every
-//! layout is.
+//! Compares this project's C header with its Rust types: the system's C compiler tells the offset
+//! of every field of every layout.
 
 use std::{fmt::Write as _, path::Path, process::Command};
 
 use serdes_abi::{LAYOUTS, Layout};
 
-/// Name of a layout in the header.
+/// Returns the name of a layout in the header.
 fn selector(layout: &Layout) -> String {
     format!("SERDES_SE_{}", layout.name.replace(['-', '.'], "_").to_uppercase())
 }
 
-/// One line a struct and a field, as both sides print it.
+/// Returns one line per struct and field, as both sides print it.
 fn described(layout: &Layout) -> String {
     let mut text = String::new();
     for structure in layout.structs {
@@ -24,7 +24,7 @@ fn described(layout: &Layout) -> String {
     text
 }
 
-/// A C program that prints the same from the header.
+/// Returns a C program that prints the same from the header.
 fn program(layout: &Layout) -> String {
     let mut text = format!(
         "#define SERDES_SE_LAYOUT {}\n#include \"serdes_stream_executor.h\"\n#include <stdio.h>\nint main(void) {{\n",
@@ -82,8 +82,8 @@ fn the_c_header_has_the_layouts_of_the_rust_types() {
     }
 }
 
-/// The marks of a layout: what the header says of zero in each field, from its text without what
-/// other layouts have.
+/// Returns the marks of a layout: what the header says about zero in each field, from its text
+/// without the parts of other layouts.
 fn marks(text: &str) -> Vec<(String, String, String)> {
     let mut marks = Vec::new();
     let mut structure = String::new();
@@ -102,7 +102,8 @@ fn marks(text: &str) -> Vec<(String, String, String)> {
                 let mark = &rest[..rest.find(']').unwrap()];
                 let declaration = &rest[rest.find("*/").unwrap() + 2..];
                 let declaration = &declaration[..declaration.find(';').unwrap()];
-                // A function's name stands in brackets behind a star, another's at the end.
+                // The name of a function pointer is in brackets behind a star, that of any other
+                // field is at the end.
                 let name = match declaration.split_once("(*") {
                     Some((_, name)) => name.split(')').next().unwrap(),
                     None => declaration.split([' ', '*']).next_back().unwrap(),
@@ -129,7 +130,7 @@ fn c_header_and_layouts_agree_on_zero_fields() {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&preprocessed.stdout);
-        // What the legend at the top and the system's headers say is no mark of a field.
+        // The legend at the top and the system's headers have no marks of fields.
         let text = &text[text.find("typedef struct SP_TimerFns").unwrap()..];
         let mut expected = Vec::new();
         for structure in layout.structs {

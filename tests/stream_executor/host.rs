@@ -1,4 +1,4 @@
-//! The safe types over the embedded plug-in.
+//! Tests of the safe types over the embedded plug-in.
 
 use std::sync::{
     Arc,
@@ -246,8 +246,8 @@ fn the_embedded_plugin_speaks_every_layout() {
     }
 }
 
-/// The functions that plug-ins need are served without exporting them from every program that has
-/// this library in it.
+/// The functions that plug-ins need are provided without exporting them from every program that
+/// contains this library.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_with_this_library_exports_nothing_of_the_c_api() {

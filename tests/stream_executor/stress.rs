@@ -1,5 +1,5 @@
-//! Many threads that share a plug-in, its streams and its events: order holds, bytes are whole,
-//! nothing is freed too early.
+//! Tests of many threads that share a plug-in, its streams and its events: order is kept, bytes are
+//! intact, and nothing is freed too early.
 
 use std::{
     sync::{
@@ -11,14 +11,14 @@ use std::{
 
 use serdes_stream_executor::{BfcAllocator, BfcOptions, LayoutChoice, Plugin};
 
-/// A small generator, so that a run can be repeated.
+/// Returns the next number of a small generator, so that a run can be repeated.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
-/// Every round writes its number through one stream and reads it through another, tied by an event
-/// or a dependency.
+/// Every round writes its number through one stream and reads it through another, ordered by an
+/// event or a dependency.
 #[test]
 fn streams_tied_by_events_and_dependencies_see_earlier_writes() {
     let plugin = Plugin::host();
@@ -81,7 +81,7 @@ fn stream_takes_work_from_many_threads() {
                     let up = stream.copy_to_device(host, 1000, &memory, 0).unwrap();
                     let host = device.allocate_host(1000).unwrap();
                     let down = stream.copy_to_host(&memory, 0, 1000, host).unwrap();
-                    // The stream keeps what the copies use.
+                    // The stream keeps the memory that the copies use.
                     drop((memory, up));
                     let runs = Arc::clone(&runs);
                     let callback = stream.host_callback(move || {

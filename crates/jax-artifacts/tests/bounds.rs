@@ -1,5 +1,5 @@
-//! Files that are made to cost more than they are worth: memory stays below four times the file and
-//! 2 MiB, which is what is kept of it for people, and time linear.
+//! Tests of files made to cost much: memory stays below four times the file plus 2 MiB, which are
+//! for the text shown to people, and time is linear.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -12,7 +12,7 @@ use serdes_jax_artifacts::{Artifact, Judgement, Kind, Options, Release};
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
 
-/// One test at a time: the peak is that of the process.
+/// Returns the lock that lets one test run at a time: the peak of memory belongs to the process.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -39,7 +39,7 @@ fn head() -> Vec<u8> {
     b"ML\xefR\x0dStableHLO_v1.0.0\0".to_vec()
 }
 
-/// Bytecode of version 6 in the dialect builtin, with one name of an operation: `module`.
+/// Returns bytecode of version 6 in the dialect builtin, with the operation name `module`.
 fn module(attributes: &[&[u8]], types: &[&[u8]], operations: &[u8]) -> Vec<u8> {
     let mut out = head();
     // Three strings; lengths last to first.
@@ -73,7 +73,7 @@ const DICTIONARY: &[u8] = &[3, 3, 3, 7];
 /// A module that has attribute 2 as its attributes.
 const WITH_DICTIONARY: &[u8] = &[5, 1, 1, 1, 5];
 
-/// The verdict of the newest release, the most bytes beyond those before, and the time of both.
+/// Returns the verdict of the newest release, the peak of additional memory in bytes, and the time.
 fn cost(bytes: &[u8], kind: Kind) -> (Judgement, usize, Duration) {
     let options = Options::new();
     let before = PEAK.current_usage();
@@ -128,7 +128,7 @@ fn attributes_of_no_bytes_are_refused() {
 #[test]
 fn attributes_that_hold_many_are_bounded() {
     let _alone = alone();
-    // An array of a million times the location.
+    // An array with the location a million times.
     let mut array = vec![1];
     varint(&mut array, MIB);
     array.extend(vec![1; MIB]);
@@ -139,7 +139,7 @@ fn attributes_that_hold_many_are_bounded() {
 #[test]
 fn attributes_that_hold_themselves_are_refused() {
     let _alone = alone();
-    // An array of itself, and a long chain of arrays.
+    // An array that contains itself, and a long chain of arrays.
     let bytes = module(&[LOCATION, TEXT, DICTIONARY, &[1, 3, 7]], &[], WITH_DICTIONARY);
     let judgement = assert_bounded(&bytes, Kind::StableHlo);
     assert!(judgement.reasons[0].message.contains("hold itself"), "{judgement:?}");
@@ -161,7 +161,7 @@ fn attributes_that_hold_themselves_are_refused() {
 #[test]
 fn operations_beside_one_another_are_bounded() {
     let _alone = alone();
-    // As many as three bytes each are in a megabyte: a name, no parts, a location.
+    // As many operations of three bytes as fit into a megabyte: a name, no parts, a location.
     let mut operations = Vec::new();
     varint(&mut operations, (MIB / 3) << 1);
     operations.extend([1, 0, 1].repeat(MIB / 3));
@@ -177,7 +177,7 @@ fn operations_beside_one_another_are_bounded() {
 #[test]
 fn properties_of_many_operations_are_checked_for_each_name() {
     let _alone = alone();
-    // `cbrt_v2` has a property, `slice_v1` three: the same properties are enough for the first.
+    // `cbrt_v2` has one property, `slice_v1` has three; these properties are enough for the first.
     let of = |operations: &[[u8; 4]]| {
         let mut bytes = head();
         let mut strings = vec![9, 17, 19, 17, 11];
@@ -225,7 +225,7 @@ fn strings_and_values_are_bounded() {
         section(&mut file, kind, &[1, 1]);
     }
     assert!(!assert_bounded(&file, Kind::StableHlo).is_acceptable());
-    // A region that announces more values than can be, and uses the last of them.
+    // A region that announces more values than possible, and uses the last of them.
     let mut operations = vec![5, 1, 0x10, 1, 5, 3];
     varint(&mut operations, 1 << 40);
     operations.extend([5, 1, 4, 1, 3]);
@@ -237,14 +237,15 @@ fn strings_and_values_are_bounded() {
 #[test]
 fn trees_that_share_their_branches_end() {
     let _alone = alone();
-    // Field places of the outermost table (a name, a tree) at 4, of the nodes (children) at 16.
+    // The field offsets of the outermost table (a name, a tree) are at 4, those of the nodes
+    // (children) at 16.
     let mut bytes = vec![28, 0, 0, 0, 10, 0, 12, 0, 0, 0, 4, 0, 8, 0, 0, 0];
     bytes.extend([8, 0, 8, 0, 0, 0, 4, 0, 0, 0, 0, 0]);
-    // The outermost table at 28, the name at 40, the nodes from 48 on.
+    // The outermost table is at 28, the name at 40; the nodes begin at 48.
     for number in [24_u32, 8, 12, 0, 0] {
         bytes.extend(number.to_le_bytes());
     }
-    // 60 levels of nodes with two children each, both the same node.
+    // 60 levels of nodes, whose two children are the same node.
     for level in 0..60_u32 {
         let at = 48 + 20 * level;
         let children = if level < 59 { 2 } else { 0 };
@@ -256,8 +257,8 @@ fn trees_that_share_their_branches_end() {
     assert!(judgement.reasons[0].message.contains("over and over"), "{judgement:?}");
 }
 
-/// A flatbuffer whose outermost table has these fields: numbers of vectors that follow, at their
-/// places.
+/// Returns a flatbuffer whose outermost table has these fields: each is the number of a field and
+/// the vector that it refers to.
 fn exported(fields: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut places = [0_u16; 26];
     let mut table = Vec::new();
@@ -278,7 +279,7 @@ fn exported(fields: &[(usize, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// A vector of four bytes each.
+/// Returns a vector of four-byte numbers.
 fn vector(numbers: impl ExactSizeIterator<Item = u32>) -> Vec<u8> {
     let length = numbers.len() as u32;
     std::iter::once(length).chain(numbers).flat_map(u32::to_le_bytes).collect()
@@ -289,13 +290,13 @@ fn lists_of_a_jax_export_are_bounded() {
     let _alone = alone();
     const COUNT: u32 = 1 << 16;
     let name = vec![1, 0, 0, 0, b'f', 0, 0, 0];
-    // Each offset of a list to the same string or table, which stands behind the list.
+    // A list of offsets that all lead to the same string or table behind the list.
     let same = |behind: &[u8]| {
         let list = vector((0..COUNT).map(|at| 4 * (COUNT - at)));
         [list, behind.to_vec()].concat()
     };
     let text = [4, 0, 0, 0, b'c', b'p', b'u', b'!'];
-    // An empty table: its places are in front of it.
+    // An empty table; its field offsets precede it.
     let table = [4, 0, 0, 0, 4, 0, 4, 0, 8, 0, 0, 0];
     for field in [3, 7, 9, 10, 12, 19, 20, 21] {
         for behind in [&text[..], &table[..]] {
@@ -319,7 +320,8 @@ fn functions_that_share_a_type_are_bounded() {
     strings.extend(b"vhlo\0func_v1\0");
     section(&mut bytes, 0, &strings);
     section(&mut bytes, 1, &[3, 1, 3, 1, 3, 7]);
-    // Attribute 0: the type 0. Type 0: a function of as many of type 1; type 1: a boolean.
+    // Attribute 0 is the type 0; type 0 is a function of many values of type 1; type 1 is a
+    // boolean.
     let mut function = vec![8 << 1 | 1];
     varint(&mut function, MIB / 16);
     function.extend(vec![3; MIB / 16]);

@@ -9,7 +9,7 @@ mod calls;
 #[path = "../../../fuzz/src/proxy.rs"]
 mod requests;
 
-/// Runs `target` over the corpus of that name; panics with the name of the file on a finding.
+/// Runs `target` over the corpus `name`; panics with the name of the file on a finding.
 fn replay(name: &str, target: fn(&[u8])) {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let directory = corpora.join(name);

@@ -1,10 +1,10 @@
-//! No name or message breaks a report, and none carries markup into one.
+//! Tests that no name or message breaks a report or puts markup into one.
 
 use proptest::prelude::*;
 use quick_xml::{Reader, events::Event};
 use serdes_report::{Artifact, Baseline, Class, Finding, Format, Level, Levels, Report, Tool};
 
-/// A report in which a text stands everywhere that a file can put it.
+/// Returns a report with `text` in every place that a file can influence.
 fn report(text: &str) -> Report {
     let mut artifact = Artifact::new(text).of_kind("saved_model");
     let refusal = Finding::new("unknown_op", text)
@@ -28,9 +28,9 @@ fn written(report: &Report, format: Format) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The names of the elements of XML or of HTML, in their order.
+/// Returns the names of the elements of XML or HTML, in order.
 fn elements(text: &str, is_html: bool) -> Vec<String> {
-    // A script is no XML.
+    // A script is not XML.
     let text = text.replace("&&", "");
     let mut reader = Reader::from_str(&text);
     reader.config_mut().check_end_names = !is_html;

@@ -1,4 +1,4 @@
-//! Properties of every line of versions, on every day.
+//! Tests properties of every line of versions, on every day.
 
 use proptest::{collection::vec, prelude::*};
 use serdes_version_registry::{
@@ -12,7 +12,7 @@ fn first_day() -> Date {
     Date::from_ymd(2026, 1, 1).unwrap()
 }
 
-/// Entries whose numbers rise and whose days never go back, some of them withdrawn.
+/// Generates entries with rising numbers and days that never decrease, some of them withdrawn.
 fn entries() -> impl Strategy<Value = Vec<Dated>> {
     vec((1i32..4, 0i64..40, prop::bool::weighted(0.2)), 1..8).prop_map(|steps| {
         let (mut number, mut day) = (-1, first_day());
@@ -25,8 +25,8 @@ fn entries() -> impl Strategy<Value = Vec<Dated>> {
     })
 }
 
-/// The text of a registry with these entries in one line, and an `as_of` that is `behind` days
-/// after the last of them.
+/// Returns a registry with these entries in one line, and an `as_of` that is `behind` days after
+/// the last of them.
 fn text(entries: &[Dated], behind: i64) -> String {
     let as_of = entries.last().unwrap().introduced.plus_days(behind).unwrap();
     let mut text = format!(
@@ -50,7 +50,7 @@ fn without_withdrawn(entries: Vec<Dated>) -> Vec<Dated> {
 
 const RELEASED: ReleaseNumber = ReleaseNumber::new(1, 4, 2);
 
-/// A line of a release, its bounds among the entries that are in use.
+/// A line at a release; its bounds are among the entries in use.
 #[derive(Clone, Debug)]
 struct Released {
     entries: Vec<Dated>,
@@ -77,7 +77,8 @@ impl Released {
         LineFormats::of_declarations(&parse("versions.toml", &text).unwrap())
     }
 
-    /// The least kind of release in which this follows `before`; `None` if it never may.
+    /// Returns the smallest kind of release in which this line may follow `before`; `None` if it
+    /// never may.
     fn needs(&self, before: &Self) -> Option<ReleaseKind> {
         let mut needs = ReleaseKind::Patch;
         let newest = before.entries.last().unwrap().number;
@@ -100,7 +101,7 @@ impl Released {
     }
 }
 
-/// A line at a release, and the line some time after.
+/// Generates a line at a release, and the line some time later.
 fn releases() -> impl Strategy<Value = (Released, Released)> {
     let bounds = || (0usize..3, 0i32..3);
     let changes = (
@@ -291,7 +292,7 @@ proptest! {
         prop_assert_eq!(lines.1.len(), lines.0.len() + 1);
         let rest = |text: &str| text.split_once('\n').unwrap().1.to_owned();
         prop_assert!(rest(edited.text()).starts_with(&rest(&before)));
-        // And the day of a registry only goes forward.
+        // The day of a registry only moves forward.
         let moved = move_as_of("versions.toml", edited.text(), old.as_of);
         prop_assert_eq!(moved.is_ok(), old.as_of >= new.as_of);
     }

@@ -14,7 +14,7 @@ use prost::Message as _;
 
 const REGENERATE: &str = "SERDES_REGENERATE_PEERS";
 
-/// The messages, in the folder of the peers.
+/// The file of messages, in the folder of the peers.
 const MESSAGES: &str = "messages.proto";
 
 type Files = BTreeMap<String, String>;
@@ -23,7 +23,7 @@ fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/peers")
 }
 
-/// Output of buffa-codegen, without views, which are not measured.
+/// Returns the output of buffa-codegen, without views, which are not measured.
 fn buffa(peers: &Path) -> Files {
     let set = protox::compile([MESSAGES], [peers]).unwrap();
     let request = prost_types::compiler::CodeGeneratorRequest {
@@ -39,7 +39,7 @@ fn buffa(peers: &Path) -> Files {
     made.into_iter().map(|file| (file.name, file.content)).collect()
 }
 
-/// Output of pb-rs, without the attributes of a whole file, since the file is included.
+/// Returns the output of pb-rs, without the attributes of a whole file, since the file is included.
 fn quick_protobuf(peers: &Path) -> Files {
     let folder = tempfile::tempdir().unwrap();
     let (made, messages) = (folder.path().join("quick.rs"), peers.join(MESSAGES));

@@ -1,4 +1,4 @@
-//! Actions of each of the two builds on states.
+//! The actions on states that both builds perform.
 
 use std::{io::Read, path::Path};
 
@@ -7,7 +7,7 @@ use serdes_device_state::{
     Error, Part, ProgressMonitor, Reader, SaveId, Versions, WriteOptions, merge,
 };
 
-/// For builds of today, or for those of four weeks ago.
+/// Returns the options for builds of today, or for builds of four weeks ago.
 fn options(is_for_today: bool) -> WriteOptions {
     let versions = if is_for_today { Versions::current() } else { Versions::week_4_old() };
     WriteOptions::new(versions)
@@ -18,7 +18,7 @@ fn spec() -> ArraySpec {
     ArraySpec::new(DType::U8, Shape::new([3]).unwrap(), sharding)
 }
 
-/// Saves the tensor `w`, and says in which format.
+/// Saves the tensor `w`, and returns the format.
 pub(crate) fn save(path: &Path, is_for_today: bool) -> i32 {
     let mut writer = options(is_for_today).create(path).unwrap();
     writer.add_bytes("w", &spec(), &[1, 2, 3]).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn save(path: &Path, is_for_today: bool) -> i32 {
     Reader::open(path).unwrap().format()
 }
 
-/// Saves `w` and `x` in a part each.
+/// Saves `w` and `x`, each in its own part.
 pub(crate) fn save_in_parts(path: &Path, is_for_today: bool) {
     let save = SaveId::random();
     for (number, name) in (0..).zip(["w", "x"]) {
@@ -38,7 +38,7 @@ pub(crate) fn save_in_parts(path: &Path, is_for_today: bool) {
     merge(path, save, &options(is_for_today)).unwrap();
 }
 
-/// The data of `w`, or what the state is refused for.
+/// Returns the data of `w`, or the reason why the state is refused.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let state = Reader::open(path).map_err(|error| match error {
         Error::TooNew { found, supported, .. } => format!("too new: {found} > {supported}"),

@@ -1,5 +1,5 @@
 //! The program of the younger build: `save PATH today|old`, `save-in-parts PATH today|old`, or
-//! `read PATH`. It prints what came of it.
+//! `read PATH`. It prints the result.
 
 mod states;
 

@@ -1,5 +1,4 @@
-//! Values in which one message, anywhere inside of them, says that it is of a version that this
-//! build does not know.
+//! Values in which one message at any depth records a version that this build does not know.
 
 use std::ops::Range;
 
@@ -18,8 +17,8 @@ impl Descriptors {
         Self(FileDescriptorSet::decode(&bytes[..]).unwrap())
     }
 
-    /// The message of this name in a package of IFRT, nested ones too; other packages record no
-    /// versions.
+    /// Returns the message of this name in a package of IFRT, nested ones included; other packages
+    /// record no versions.
     fn find(&self, name: &str) -> Option<&DescriptorProto> {
         let name = name.trim_start_matches('.');
         let of_ifrt = |package: &str| ["xla.ifrt", "serdes.ifrt"].contains(&package);
@@ -33,8 +32,8 @@ impl Descriptors {
         })
     }
 
-    /// The bytes of `message` with the version `future` in one place after the other; the places,
-    /// as field names with dots.
+    /// Returns the bytes of `message` with the version `future` in one place at a time, by the
+    /// places as field names with dots.
     pub(crate) fn futures(
         &self,
         message: &str,
@@ -47,7 +46,7 @@ impl Descriptors {
             descriptor.field.iter().find(|field| field.name().ends_with("version_number"));
         if let Some(field) = version {
             let mut changed = bytes.to_vec();
-            // The last value of a field that is given twice counts.
+            // Of a field that occurs twice the last value counts.
             encoding::int32::encode(field.number() as u32, &future, &mut changed);
             found.push((String::new(), changed));
         }
@@ -79,8 +78,8 @@ impl Descriptors {
     }
 }
 
-/// The message behind a registered name, `xla::ifrt::NAME` or `serdes::ifrt::NAME`; the messages of
-/// specs are ours.
+/// Returns the message of a registered name, `xla::ifrt::NAME` or `serdes::ifrt::NAME`; the
+/// messages of specs are this project's.
 pub(crate) fn message_of(type_name: &str) -> String {
     let (package, name) = type_name.split_once("::ifrt::").unwrap();
     let is_spec = name.ends_with("ShardingSpec") && name != "HloShardingSpec";
@@ -88,7 +87,7 @@ pub(crate) fn message_of(type_name: &str) -> String {
     format!("{}.ifrt.{name}Proto", if ours { "serdes" } else { "xla" })
 }
 
-/// The fields with a length: number, place of the whole field, place of what is in it.
+/// Returns the length-delimited fields: number, range of the whole field, range of its content.
 fn nested(bytes: &[u8]) -> Vec<(u32, Range<usize>, Range<usize>)> {
     let mut found = Vec::new();
     let mut rest = bytes;

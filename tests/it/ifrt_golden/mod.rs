@@ -1,4 +1,4 @@
-//! Golden bytes of the IFRT types: every type at every version, both ways. See
+//! Tests the golden bytes of the IFRT types: every type at every version, read and written. See
 //! `tests/golden/README.md`.
 
 mod futures;
@@ -40,7 +40,7 @@ fn path(sample: &Sample, version: SerDesVersion) -> PathBuf {
     directory().join(sample.type_name).join(file)
 }
 
-/// All samples with the versions at which they are refused.
+/// Returns all samples with the versions at which they are refused.
 fn manifest() -> String {
     let mut text = "# Values behind the golden bytes\n\nWritten by the test; not to be edited.\n\n\
                     | type | case | value | refused at |\n|---|---|---|---|\n"
@@ -70,7 +70,7 @@ fn every_type_is_written_as_ever_at_every_version() {
             for version in versions() {
                 if let Ok(bytes) = (sample.write)(version) {
                     let path = path(&sample, version);
-                    // What is there is kept for ever, and compared below.
+                    // Existing files are kept forever, and compared below.
                     if !path.exists() {
                         fs::create_dir_all(path.parent().unwrap()).unwrap();
                         fs::write(path, bytes).unwrap();
@@ -104,7 +104,8 @@ fn every_type_is_written_as_ever_at_every_version() {
     assert_eq!(fs::read_to_string(directory().join("MANIFEST.md")).unwrap(), manifest());
 }
 
-/// By type, the golden bytes as text; bytes that are the same at several versions once.
+/// Returns the golden bytes as text, by type; bytes that are the same at several versions occur
+/// once.
 fn texts() -> BTreeMap<&'static str, String> {
     let bytes = include_bytes!("../../../proto/descriptors.binpb");
     let set = FileDescriptorSet::decode(&bytes[..]).unwrap();
@@ -203,7 +204,7 @@ fn registered_types_and_versioned_messages_have_golden_bytes() {
     let samples = samples();
     let registered = serdes::ifrt::BUILT_IN_NAMES.iter().map(|name| {
         let (_, name) = name.split_once("::ifrt::").unwrap();
-        // The type kept its old name on the wire.
+        // The type has kept its old name on the wire.
         if name == "XlaProgram" { "HloProgram" } else { name }
     });
     let wanted: BTreeSet<_> = registered.chain(WITHOUT_NAME.iter().copied()).collect();
@@ -216,7 +217,7 @@ fn registered_types_and_versioned_messages_have_golden_bytes() {
         assert!(newest.exists(), "{} is missing", newest.display());
     }
 
-    // Every message that records a version belongs to a sample, or is nested in the data of one.
+    // Every message that records a version belongs to a sample, or is nested in a sample's data.
     let bytes = include_bytes!("../../../proto/descriptors.binpb");
     let set = FileDescriptorSet::decode(&bytes[..]).unwrap();
     let sampled: BTreeSet<_> = samples.iter().map(|sample| sample.message.as_str()).collect();
@@ -232,7 +233,7 @@ fn registered_types_and_versioned_messages_have_golden_bytes() {
     }
 }
 
-/// The last value of an int32 field of a message; 0 where it is not there.
+/// Returns the last value of an int32 field of a message; 0 if it is missing.
 fn recorded(bytes: &[u8], field: u32) -> i32 {
     let mut rest = bytes;
     let mut found = 0;
@@ -256,7 +257,7 @@ fn registry_and_code_have_the_same_types_and_formats() {
         let any = programs::NUMBER_NOT_CHECKED.contains(&sample.type_name);
         for version in versions() {
             let Ok(bytes) = (sample.write)(version) else { continue };
-            // What records no number, or any, has one format.
+            // Types that record no number, or any number, have one format.
             let number = field.filter(|_| !any).map_or(0, |field| recorded(&bytes, field));
             written.insert((sample.type_name, number));
         }
@@ -264,11 +265,13 @@ fn registry_and_code_have_the_same_types_and_formats() {
     let types = Ifrt::TYPES.iter();
     let listed: BTreeSet<_> =
         types.flat_map(|found| found.recorded.iter().map(|number| (found.name, *number))).collect();
-    // Left: written, and in no entry of versions.toml. Right: listed there, and written by no code.
+    // Only on the left: written, but in no entry of versions.toml. Only on the right: listed there,
+    // but never written.
     assert_eq!(written, listed);
 }
 
-/// Records only formats of the type, and writes nothing below the first request that is granted it.
+/// A type records only its own formats, and is not written for requests below the first one that
+/// allows it.
 #[test]
 fn types_are_written_from_the_number_on_with_which_they_appear() {
     for sample in samples() {
@@ -286,7 +289,8 @@ fn types_are_written_from_the_number_on_with_which_they_appear() {
     }
 }
 
-/// The number of the field in which a message records its version; `None` for those that have none.
+/// Returns the number of the field in which a message records its version; `None` for messages
+/// without one.
 fn version_field(message: &str) -> Option<u32> {
     if message.starts_with("google.protobuf") {
         return None;
@@ -330,7 +334,7 @@ fn a_future_version_of_every_type_is_too_new_and_never_corrupt() {
 }
 
 /// Types in which nothing records a version of IFRT: portable artifacts and the bytes of plug-ins
-/// have versions of their own, and a host callback has none.
+/// have their own versions, and a host callback has none.
 const WITHOUT_VERSION: [&str; 4] =
     ["HloProgram", "PluginCompileOptions", "PluginProgram", "XlaHostCallback"];
 
@@ -357,7 +361,7 @@ fn future_version_of_any_part_makes_the_value_too_new() {
         }
     }
     assert_eq!(without.into_iter().collect::<Vec<_>>(), WITHOUT_VERSION);
-    // Envelopes have no version either: those in them are found.
+    // Envelopes have no version either; the versions in their content are found.
     for place in [
         "sharding.serialized_sharding.data.devices",
         "sharding_spec.serialized_sharding_spec.data",

@@ -1,4 +1,4 @@
-//! Programs, compile options, executables and plans.
+//! Samples of programs, compile options, executables and plans.
 
 use bytes::Bytes;
 use serdes::{
@@ -12,8 +12,8 @@ use serdes::{
 
 use super::samples::{Sample, options, sample};
 
-/// Types whose recorded number upstream does not look at; only strict readers refuse a newer one,
-/// as their unit tests show.
+/// Types whose recorded number upstream ignores; only strict readers refuse a newer one, as their
+/// unit tests show.
 pub(crate) const NUMBER_NOT_CHECKED: [&str; 2] = ["IfrtIRProgram", "XlaExecutableMetadata"];
 
 fn shape(dims: impl AsRef<[i64]>) -> Shape {
@@ -32,7 +32,7 @@ fn scalar() -> ArraySpec {
     ArraySpec::new(DType::S32, Shape::scalar(), SingleDeviceSharding::new(DeviceId(1)))
 }
 
-/// A plan, which is read in the form that the version has.
+/// Returns a sample of a plan, which is read in the form of its version.
 fn plan(case: &'static str, plan: RemapPlan) -> Sample {
     let (first, second, text) = (plan.clone(), plan.clone(), plan.to_string());
     Sample {
@@ -103,7 +103,7 @@ fn executable() -> XlaExecutableMetadata {
         .with_outputs_bundle_slice_sizes([1])
 }
 
-/// The samples of this page.
+/// Returns the samples of this file.
 pub(crate) fn programs() -> Vec<Sample> {
     let custom_call =
         CustomCallProgram::new("kind", "name", &b"a\0b"[..], DeviceList::from([0, 1]));

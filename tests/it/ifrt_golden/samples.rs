@@ -1,4 +1,4 @@
-//! The values behind the golden bytes. They are only ever added to.
+//! The values behind the golden bytes. Samples are only added, never changed or removed.
 
 use std::fmt::Debug;
 
@@ -22,18 +22,18 @@ type Write = Box<dyn Fn(SerDesVersion) -> Result<Bytes, EncodeError>>;
 type CanWrite = Box<dyn Fn(SerDesVersion) -> Result<(), EncodeError>>;
 type Read = Box<dyn Fn(Bytes) -> Result<(), DecodeError>>;
 
-/// A value with what can be done with it.
+/// A value with the operations on it.
 pub(crate) struct Sample {
     pub(crate) type_name: &'static str,
-    /// Tells samples of the same type apart; empty for the first.
+    /// Distinguishes samples of the same type; empty for the first.
     pub(crate) case: &'static str,
     /// The full name of the message.
     pub(crate) message: String,
-    /// The value, for people.
+    /// The value as text for people.
     pub(crate) value: String,
     pub(crate) write: Write,
     pub(crate) can_write: CanWrite,
-    /// Reads in parity and in strict mode; panics if the value read is another.
+    /// Reads bytes in parity and in strict mode; panics if the value differs.
     pub(crate) read: Read,
 }
 
@@ -123,7 +123,7 @@ fn attributes() -> AttributeMap {
     ])
 }
 
-/// All samples.
+/// Returns all samples.
 pub(crate) fn samples() -> Vec<Sample> {
     let mut all = simple();
     all.extend(shardings());

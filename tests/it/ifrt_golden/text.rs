@@ -1,5 +1,5 @@
-//! Golden bytes as text that a person reads in a difference: the fields by number and name, their
-//! bytes beside them.
+//! Writes golden bytes as text that can be read in a diff: the fields by number and name, with
+//! their bytes beside them.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use prost_types::{
 
 use super::futures::message_of;
 
-/// Number of bytes that are shown beside a field.
+/// Limit on the bytes that are shown beside a field.
 const SHOWN_BYTES: usize = 24;
 
 /// Column at which the bytes begin.
@@ -20,10 +20,10 @@ const BYTES_COLUMN: usize = 64;
 /// Writes messages as text.
 pub(crate) struct Printer<'a>(pub(crate) &'a FileDescriptorSet);
 
-/// A field as it lies in the bytes.
+/// A field as encoded in the bytes.
 struct Found<'a> {
     number: u32,
-    /// Key, length if there is one, content.
+    /// The key, and the length if there is one.
     head: &'a [u8],
     content: &'a [u8],
     wire_type: WireType,
@@ -69,7 +69,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text.join(" ")
 }
 
-/// Text if it is some, else only how long it is.
+/// Returns the content if it is text, otherwise only its length.
 fn shown(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains(|letter: char| letter.is_control()) => format!("{text:?}"),
@@ -78,7 +78,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 impl Printer<'_> {
-    /// The fields of a message; only the bytes of one that no file declares.
+    /// Prints the fields of a message; only the bytes if no file declares the message.
     pub(crate) fn print(&self, message: &str, bytes: &[u8]) -> String {
         let mut text = String::new();
         match self.message(message) {
@@ -88,7 +88,7 @@ impl Printer<'_> {
         text
     }
 
-    /// Result of `find` in the file that declares `name`, given the rest of the name.
+    /// Returns the result of `find` in the file that declares `name`, given the rest of the name.
     fn declared<T>(
         &self,
         name: &str,
@@ -128,7 +128,7 @@ impl Printer<'_> {
             let number = found.number;
             let field = descriptor.field.iter().find(|field| field.number() == number as i32);
             let Some(field) = field else {
-                // What belongs to a compiler is kept whole.
+                // The fields of compilers are not declared here, and are shown whole.
                 let whole = [found.head, found.content].concat();
                 line(text, depth, &format!("{number} (not declared)"), &whole);
                 continue;
@@ -199,7 +199,7 @@ impl Printer<'_> {
     }
 }
 
-/// The message of this name, whose outer messages stand before it with dots.
+/// Returns the message of this name, which is preceded by its outer messages with dots.
 fn message_in<'a>(file: &'a FileDescriptorProto, name: &str) -> Option<&'a DescriptorProto> {
     let mut parts = name.split('.');
     let first = parts.next()?;

@@ -1,4 +1,5 @@
-//! Properties of all IFRT values: round trips at every version, and readers that survive any bytes.
+//! Tests properties of all IFRT values: round trips at every version, and readers that survive any
+//! bytes.
 
 #[allow(
     unreachable_pub,
@@ -41,10 +42,11 @@ fn options(validation: Validation) -> DeserializeOptions {
         .with_validation(validation)
 }
 
-/// At every version: the same value again for every reader, or an error that names the version.
+/// Asserts for every version that every reader gets the same value, or that writing fails with an
+/// error that names the version.
 ///
-/// Readers differ in what they validate, and in the newest version that they know: one that knows
-/// the version of the writer knows all that is recorded.
+/// Readers differ in what they validate, and in the newest version that they know: a reader that
+/// knows the writer's version knows everything that is recorded.
 fn trips_as_bytes<T, P>(value: &T) -> Result<Vec<(SerDesVersion, bytes::Bytes)>, TestCaseError>
 where
     P: Message + Default,
@@ -74,14 +76,14 @@ where
     Ok(written)
 }
 
-/// As [`trips_as_bytes`], and its message is the same.
+/// Asserts the same as [`trips_as_bytes`], and that the message round-trips.
 fn trips<T, P>(value: &T) -> Result<(), TestCaseError>
 where
     P: Message + Name + Default,
     T: ToProto<Proto = P> + FromProto<Proto = P> + PartialEq + Debug,
 {
     for (version, bytes) in trips_as_bytes(value)? {
-        // Some types go from and to bytes without a message.
+        // Some types are converted to and from bytes without a message.
         let message = value.to_proto(version).unwrap();
         prop_assert_eq!(&message.encode_to_vec(), &bytes, "{}", version);
         for validation in [Validation::Parity, Validation::Strict] {
@@ -96,7 +98,7 @@ where
     Ok(())
 }
 
-/// As [`trips_as_bytes`], under its name and through the registry.
+/// Asserts the same as [`trips_as_bytes`], by name through the registry.
 fn trips_by_name<T, P>(value: &T) -> Result<(), TestCaseError>
 where
     P: Message + Default,
@@ -242,7 +244,7 @@ fn first_blocking_feature_is_named_in_bytes_as_in_messages() {
 
 #[test]
 fn ten_bytes_that_announce_two_to_the_31_elements_cost_nothing() {
-    // Field 1, length-delimited, 2^31 bytes; then four of them.
+    // Field 1, length-delimited, declares 2^31 bytes; only four follow.
     let bytes: &[u8] = &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x08, 1, 2, 3, 4];
     let options = options(Validation::Parity);
     let bytes = bytes::Bytes::from_static(bytes);
@@ -252,7 +254,7 @@ fn ten_bytes_that_announce_two_to_the_31_elements_cost_nothing() {
     assert!(ArraySpec::from_bytes(bytes.clone(), &options).is_err());
     assert!(AttributeMap::from_bytes(bytes.clone(), &options).is_err());
     assert!(Inspection::of_serialized(&bytes).is_err());
-    // A small message that stands for a mesh of 2^31 devices, and a spec of as many shards.
+    // A small message that describes a mesh of 2^31 devices, and a spec with as many shards.
     let mesh = ShardingParam::new_lenient([1], [0, 1], [65536, 32767], []);
     assert!(mesh.index_domains(&Shape::new([1]).unwrap()).is_err());
     let spec: ShardingSpec = OpaqueShardingSpec::new(i32::MAX).unwrap().into();

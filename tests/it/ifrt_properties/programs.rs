@@ -1,4 +1,4 @@
-//! Any program, its options, and what executables say of themselves.
+//! Strategies for programs, their options, and the metadata of executables.
 
 use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -22,7 +22,7 @@ fn byte_strings() -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..40).prop_map(Bytes::from)
 }
 
-/// The fields of a message that this build does not know.
+/// Generates fields of a message that this build does not know.
 fn fields() -> impl Strategy<Value = Bytes> {
     vec((1..20_000_u32, any::<u64>(), option::of(vec(any::<u8>(), 0..9))), 0..5).prop_map(|list| {
         let mut bytes = Vec::new();
@@ -291,8 +291,8 @@ proptest! {
     #[test]
     fn host_callbacks_make_the_round_trip(callback in host_callbacks(), unknown in fields()) {
         trips(&callback)?;
-        // Compile options do not carry them: no version can say such a value, and the error names
-        // the field.
+        // Compile options cannot carry them: no version can encode such a value, and the error
+        // names the field.
         let options = XlaCompileOptions::new(unknown).unwrap().with_loaded_host_callbacks([callback]);
         for version in versions() {
             let error = options.to_bytes(version).unwrap_err();

@@ -1,4 +1,4 @@
-//! Any value of the data types.
+//! Strategies for values of the data types.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serdes::ifrt::{
@@ -37,8 +37,8 @@ pub(crate) fn memory_kinds() -> impl Strategy<Value = MemoryKind> {
     option::of(".{0,12}").prop_map(MemoryKind::from)
 }
 
-/// Meshes with the dimensions that fit them: a dimension takes the next axis whole, or has one
-/// shard.
+/// Generates meshes with dimensions that fit them: a dimension takes the whole next axis, or has
+/// one shard.
 pub(crate) fn sharding_params() -> impl Strategy<Value = ShardingParam> {
     (vec((1..5_i32, any::<bool>(), any::<bool>()), 1..4), any::<proptest::sample::Index>())
         .prop_map(|(axes, rotation)| {
@@ -47,8 +47,7 @@ pub(crate) fn sharding_params() -> impl Strategy<Value = ShardingParam> {
             let permutation: Vec<i32> =
                 (0..count).map(|axis| ((axis + rotation) % count) as i32).collect();
             let sizes: Vec<i32> = axes.iter().map(|(size, ..)| *size).collect();
-            // Only leading axes in the order of the permutation are taken, so that the shards
-            // always fit.
+            // Only the leading axes of the permutation are taken, so that the shards always fit.
             let mut dim_shards = vec![1];
             for axis in &permutation {
                 let (size, taken, _) = axes[*axis as usize];

@@ -1,4 +1,5 @@
-//! Programs compiled without a client, how their arrays are divided, and functions that they call.
+//! Tests of programs compiled without a client, of the shardings of their arrays, and of functions
+//! that they call.
 
 use std::{path::Path, process::Command};
 
@@ -26,7 +27,7 @@ fn program_compiled_ahead_of_time_runs_once_loaded() {
         let executable = compiled(&client, "outputs 1").unwrap();
         assert_eq!(executable.output_count(), 1);
         let loaded = client.load(&executable).unwrap();
-        // Before 0.95 it goes there as bytes.
+        // Before 0.95 it is transferred as bytes.
         assert_eq!(library.loads(), i32::from(minor >= 95), "0.{minor}");
         drop(executable);
         let array = HostArray::new(ElementType::U8, &[4]);
@@ -50,7 +51,7 @@ fn a_topology_without_a_client_is_compiled_for_too() {
     let bytes = client(&library).topology().unwrap().serialize().unwrap();
     let topology = library.load().unwrap().deserialize_topology(&bytes).unwrap();
     let program = Program::new(b"outputs 3", ProgramFormat::Mlir);
-    // What the plug-in makes of a client's own topology it makes of this.
+    // The plug-in treats this topology like a client's.
     let options = CompileOptions::new(3, 1).unwrap();
     let error = topology.compile(&program, &options).unwrap_err().to_string();
     assert!(error.contains("2 at most, which the topology has"), "{error}");
@@ -85,7 +86,7 @@ fn program_reports_shardings_if_the_plugin_can() {
     let client = client(&library);
     let executable = compiled(&client, "outputs 2").unwrap();
     assert_eq!(executable.parameter_shardings().unwrap().unwrap(), [[8, 1]]);
-    // A message whose fields are all as by default has no bytes.
+    // A message with only default values has no bytes.
     assert_eq!(executable.output_shardings().unwrap().unwrap(), [&[8, 1][..], &[]]);
     for (minor, switches, part) in [
         (114, &["SHARDINGS_SAID=(size_t)-1"][..], "ParameterShardings gave 184467"),
@@ -108,7 +109,7 @@ fn program_reports_shardings_if_the_plugin_can() {
     assert_eq!(executable.output_shardings().unwrap(), None);
 }
 
-/// A library with two functions for programs to call.
+/// Compiles a library with two functions for programs to call.
 fn handlers(folder: &Path) -> std::path::PathBuf {
     let source = folder.join("handlers.c");
     let library = folder.join("handlers.so");
@@ -135,7 +136,7 @@ fn a_plug_in_is_given_the_functions_that_programs_call() {
     assert_eq!(library.called_handlers(), 42);
     let error = plugin.register_custom_call("other", "Host", &handlers, "two").unwrap_err();
     assert!(error.to_string().contains("there is a function of this name"), "{error}");
-    // Not one of a library that it needs.
+    // Functions of libraries that it depends on do not count.
     for symbol in ["three", "malloc", "", "fo\0rty"] {
         let error = plugin.register_custom_call("custom", "Host", &handlers, symbol).unwrap_err();
         assert!(error.to_string().contains("does not export"), "{symbol:?}: {error}");

@@ -1,5 +1,5 @@
-//! Arrays: what goes onto a device comes back, and what plug-ins would crash on is never handed
-//! over.
+//! Tests of arrays: data that are put onto a device are read back unchanged, and input that would
+//! crash plug-ins is never passed to them.
 
 use serdes_pjrt::{
     Client, Device, ElementType, HostArray, HostBufferSemantics, Minor, PjrtError, Target, Value,
@@ -76,7 +76,7 @@ fn donated_host_memory_is_kept_until_the_plugin_releases_it() {
         HostBufferSemantics::MutableZeroCopy,
     ];
     for semantics in kinds {
-        // It never says so.
+        // The plug-in never reports that it is done with the host's memory.
         let library = Library::new(81, &["NEVER"]);
         let (client, device) = client(&library);
         let target = Target::Device(&device);
@@ -85,7 +85,7 @@ fn donated_host_memory_is_kept_until_the_plugin_releases_it() {
         drop(buffer);
         assert_eq!(library.kept_byte(), 77);
     }
-    // It says so at once, with an error that is the host's to destroy.
+    // The plug-in reports it at once, with an error that the host must destroy.
     let library = Library::new(81, &["HANDED_ERROR"]);
     let (client, device) = client(&library);
     for semantics in kinds {
@@ -94,7 +94,7 @@ fn donated_host_memory_is_kept_until_the_plugin_releases_it() {
     }
     drop((client, device));
     assert_eq!(library.live_objects(), 0);
-    // The kind that may be written to came with 0.48.
+    // The mutable kind exists since 0.48.
     let old = Library::new(47, &[]);
     let (client, device) = self::client(&old);
     let found = client.put_owned(&array, data(), kinds[2], Target::Device(&device));
@@ -117,7 +117,7 @@ fn parts_are_read_inside_the_buffer_alone() {
     }
     let mut short = [0; 9];
     assert!(buffer.read_into(&mut short).unwrap_err().to_string().contains("10"));
-    // Deleted twice, and then gone.
+    // Deletes it twice.
     buffer.delete().unwrap();
     buffer.delete().unwrap();
     assert!(buffer.is_deleted().unwrap());
@@ -140,7 +140,7 @@ fn a_client_that_cannot_be_created_says_why() {
     let none = [("none".to_owned(), Value::Bool(true))];
     let error = plugin.create_client(&none).unwrap_err().to_string();
     assert!(error.contains("there is no device") && error.contains("NOT_FOUND"), "{error}");
-    // Real plug-ins end the process on this one.
+    // Real plug-ins end the process for this option.
     let wrong = [("cpu_device_count".to_owned(), Value::Text("four".to_owned()))];
     let error = plugin.create_client(&wrong).unwrap_err();
     assert!(matches!(error, PjrtError::InvalidArgument { .. }), "{error}");

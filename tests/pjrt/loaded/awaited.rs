@@ -1,4 +1,4 @@
-//! Arrays of one transfer manager, and reads whose memory comes later.
+//! Tests of arrays of one transfer manager, and of reads whose memory is given later.
 
 use serdes_pjrt::{Client, Device, ElementType, HostArray, PjrtError, Target};
 
@@ -21,7 +21,7 @@ fn arrays_of_one_manager_come_independently_of_each_other() {
         let mut arrays = client.create_all_for_transfer(&ARRAYS, Target::Device(&device)).unwrap();
         assert_eq!(arrays.iter().map(|array| array.host_bytes()).collect::<Vec<_>>(), [10, 24, 0]);
         let data: Vec<u8> = (0..24).collect();
-        // Pieces of one and of another, in turns; the last array has none but its last.
+        // Pieces of the arrays in any order; the last array has only its final, empty piece.
         arrays[1].write(12, &data[12..], false).unwrap();
         arrays[0].write(0, &data[..10], true).unwrap();
         arrays[2].write(0, &[], true).unwrap();
@@ -34,7 +34,7 @@ fn arrays_of_one_manager_come_independently_of_each_other() {
         let arrived: Vec<_> =
             arrays.into_iter().map(|array| array.into_buffer().unwrap().read().unwrap()).collect();
         assert_eq!(arrived, [&data[..10], &data, &[]], "0.{minor}");
-        // One that is dropped is given up, and the others come.
+        // Arrays that are dropped are cancelled; the others are unaffected.
         let mut arrays = client.create_all_for_transfer(&ARRAYS, Target::Device(&device)).unwrap();
         let mut kept = arrays.swap_remove(0);
         drop(arrays);
@@ -81,7 +81,7 @@ fn a_raw_read_goes_on_when_its_memory_has_come() {
         let array = HostArray::new(ElementType::U8, &[100]);
         let buffer = client.put(&array, &data, Target::Device(&device)).unwrap();
         let read = buffer.begin_read_raw_later(90, 10).unwrap();
-        // The array may go before the memory comes.
+        // The array may be dropped before the memory is given.
         drop(buffer);
         let memory = client.allocate_host(12).unwrap();
         let memory = read.into_memory(memory).unwrap().wait().unwrap();

@@ -1,4 +1,5 @@
-//! The conformance suite over plug-ins in C: each fault switch fails the behaviour that it breaks.
+//! Tests the conformance suite on plug-ins in C: each fault switch fails the behaviour that it
+//! breaks.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serdes_stream_executor::conformance::{Conformance, ConformanceOptions};
 
 use super::plugins::Library;
 
-/// Outcome of each behaviour with a plug-in of these fault switches.
+/// Returns the outcome of each behaviour for a plug-in with these fault switches.
 fn outcomes(switches: &[&str]) -> BTreeMap<&'static str, Conformance> {
     let library = Library::new(81, switches);
     let options = ConformanceOptions::new();

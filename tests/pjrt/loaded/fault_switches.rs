@@ -1,10 +1,10 @@
-//! Plug-ins that do not keep the interface: what they get wrong is survived, or named.
+//! Tests of plug-ins that violate the interface: the host survives each violation, or reports it.
 
 use serdes_pjrt::{ElementType, HostArray, PjrtError, Target};
 
 use super::plugins::Library;
 
-/// One trip of an array, and everything that is asked on the way.
+/// Sends an array to the device and back, with all queries on the way.
 fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
     let client = library.load()?.create_client(&[])?;
     let devices = client.devices()?;

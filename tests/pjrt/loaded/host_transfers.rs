@@ -1,4 +1,4 @@
-//! Programs that send to the host while they run, and receive from it.
+//! Tests of programs that send to the host while they run, and receive from it.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,11 +27,11 @@ fn client(library: &Library) -> Client {
     library.load().unwrap().create_client(&[]).unwrap()
 }
 
-/// A piece that a program sent: the place of its device, its bytes, those of the whole, and whether
-/// it was the last.
+/// A piece that a program sent: the position of its device, its bytes, the size of the whole, and
+/// whether it was the last.
 type SentPiece = (usize, Vec<u8>, usize, bool);
 
-/// Handlers that ignore received chunks, and send three.
+/// Returns handlers that ignore received chunks, and send three.
 fn quiet() -> HostTransfers {
     HostTransfers::new()
         .with_send(1, |_| Ok(()))
@@ -78,7 +78,7 @@ fn program_exchanges_data_with_the_host_on_each_device() {
         assert_eq!(library.freed_chunks(), 4);
         drop((execution, client));
         assert_eq!(library.live_objects(), 0, "0.{minor}");
-        // What was called is dropped, a moment after the run.
+        // The handlers are dropped soon after the run.
         let is_alone = || Arc::strong_count(&sent) == 1;
         let waited = (0..1000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -102,7 +102,7 @@ fn host_error_for_a_piece_is_the_error_of_the_run() {
         .with_receive(2, drop);
     let error = run(&client, panicking).unwrap_err();
     assert!(error.to_string().contains("the host panicked"), "{error}");
-    // The plug-in is told of as many channels as there are.
+    // The plug-in is told the real number of channels.
     let error = run(&client, HostTransfers::new()).unwrap_err();
     assert!(error.to_string().contains("another number of channels"), "{error}");
     drop(client);
@@ -127,7 +127,7 @@ fn plugin_faults_in_pieces_and_streams_are_survived() {
     }
     for (switches, first) in [
         (&["NULL_STREAM"][..], 1),
-        // An error that cannot be made is not said.
+        // An error that cannot be created cannot be reported.
         (&["NO_ERRORS", "LATE_PIECE"], 4),
         (&["FAILING=\"PJRT_CopyToDeviceStream_GranuleSize\""], 1),
         (&["FAILING=\"PJRT_CopyToDeviceStream_TotalBytes\""], 1),

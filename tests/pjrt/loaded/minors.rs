@@ -1,16 +1,16 @@
-//! Plug-ins of other days.
+//! Tests of plug-ins with other minors.
 
 use serdes_pjrt::{ElementType, HostArray, Minor, Target, Value};
 
 use super::plugins::Library;
 
-/// Every break of sizes and slots since the oldest lies between two of these.
+/// Every break of sizes and slots since the oldest minor lies between two of these.
 const MINORS: [u32; 13] = [29, 30, 35, 40, 45, 54, 56, 57, 62, 71, 81, 108, 114];
 
 #[test]
 fn a_plug_in_of_any_day_is_called_with_the_sizes_of_that_day() {
     for minor in MINORS {
-        // It takes no other size than its own, wrong macros included.
+        // The plug-in accepts only its own sizes, including those of wrong macros.
         let library = Library::new(minor, &["EQUAL_SIZES"]);
         let plugin = library.load().unwrap_or_else(|error| panic!("0.{minor}: {error}"));
         assert_eq!(plugin.minor(), Minor::new(minor));
@@ -55,7 +55,7 @@ fn a_table_that_its_macro_cuts_short_is_read_by_its_minor() {
     let library = Library::new(54, &[]);
     let plugin = library.load().unwrap();
     assert_eq!(plugin.struct_size(), 808);
-    // Only what came later is missing: nothing that lies behind what the table says of its length.
+    // Only later functions are missing, and functions beyond the declared length of the table.
     let missing: Vec<_> = plugin.missing_functions().collect();
     assert!(missing.contains(&"PJRT_Buffer_CopyRawToHost"), "{missing:?}");
     for name in missing {

@@ -1,5 +1,5 @@
-//! Plug-ins in C of any minor of the interface: headers are written from the history of the
-//! layouts, and the source in `tests/plugins` compiled against them.
+//! Creates plug-ins in C of any minor of the interface: headers are generated from the history of
+//! the layouts, and the source in `tests/plugins` is compiled against them.
 
 #![allow(unsafe_code, reason = "functions of the plug-in that only the tests know")]
 
@@ -12,13 +12,13 @@ use std::{
 use serdes_abi::pjrt::{Field, Struct, functions, structures, table_size};
 use serdes_pjrt::{Minor, PjrtError, PjrtPlugin};
 
-/// A plug-in's library, which is there as long as this is.
+/// A plug-in's library, which is removed on drop.
 pub(super) struct Library {
     folder: tempfile::TempDir,
 }
 
 impl Library {
-    /// A plug-in of that minor with these fault switches (`NULL_TABLE`, `TYPE_SAID=99`).
+    /// Compiles a plug-in of that minor with these fault switches (`NULL_TABLE`, `TYPE_SAID=99`).
     pub(super) fn new(minor: u32, switches: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let minor = Minor::new(minor);
@@ -55,12 +55,12 @@ impl Library {
         PjrtPlugin::load(self.path())
     }
 
-    /// Number of its living errors, events, buffers and clients.
+    /// Returns the number of its live errors, events, buffers and clients.
     pub(super) fn live_objects(&self) -> i64 {
         self.ask::<i64>(b"live_objects\0")
     }
 
-    /// True if all its objects are destroyed, at once or by work that is still under way.
+    /// Returns true if all its objects are destroyed, at once or by work in progress.
     pub(super) fn is_empty_soon(&self) -> bool {
         (0..1000).any(|_| {
             let is_empty = self.live_objects() == 0;
@@ -71,47 +71,47 @@ impl Library {
         })
     }
 
-    /// Number of arrays in pieces whose cancellation it was told of.
+    /// Returns the number of arrays in pieces that were cancelled.
     pub(super) fn given_up_arrays(&self) -> i32 {
         self.ask::<i32>(b"given_up_arrays\0")
     }
 
-    /// Number of pieces of memory that are mapped.
+    /// Returns the number of pieces of memory that are mapped.
     pub(super) fn mapped_pieces(&self) -> i64 {
         self.ask::<i64>(b"mapped_pieces\0")
     }
 
-    /// Number of loads of programs that were compiled without a client.
+    /// Returns the number of loads of programs that were compiled without a client.
     pub(super) fn loads(&self) -> i32 {
         self.ask::<i32>(b"loads\0")
     }
 
-    /// Number of freed chunks that it had sent to the host.
+    /// Returns the number of chunks that it sent to the host and the host freed.
     pub(super) fn freed_chunks(&self) -> i64 {
         self.ask::<i64>(b"freed_chunks\0")
     }
 
-    /// The sum of what the functions answer that it was given for programs to call.
+    /// Returns the sum of the results of the functions that were registered for programs to call.
     pub(super) fn called_handlers(&self) -> i32 {
         self.ask::<i32>(b"called_handlers\0")
     }
 
-    /// The first byte of the memory that it was given for good.
+    /// Returns the first byte of the memory that it may keep forever.
     pub(super) fn kept_byte(&self) -> i32 {
         self.ask::<i32>(b"kept_byte\0")
     }
 
-    /// Has the next execution of a program hang, until it is let go.
+    /// Makes the next execution of a program hang until [`let_go`](Self::let_go).
     pub(super) fn hang_next(&self) {
         self.ask::<i32>(b"hang_next\0");
     }
 
-    /// True while an execution hangs.
+    /// Returns true while an execution hangs.
     pub(super) fn hangs(&self) -> bool {
         self.ask::<i32>(b"hangs\0") != 0
     }
 
-    /// Lets the execution that hangs go on.
+    /// Lets the hanging execution continue.
     pub(super) fn let_go(&self) {
         self.ask::<i32>(b"let_go\0");
     }
@@ -126,7 +126,7 @@ impl Library {
 
 const NAME: &str = "plugin.so";
 
-/// The structs that stand in arguments.
+/// The structs that are embedded in arguments.
 const STRUCTS: [&str; 9] = [
     "PJRT_Buffer_MemoryLayout",
     "PJRT_Buffer_MemoryLayout_Tiled",
@@ -139,14 +139,14 @@ const STRUCTS: [&str; 9] = [
     "PJRT_ShapeSpec",
 ];
 
-/// The source of the plug-in, in all of its files.
+/// The source files of the plug-in.
 const SOURCE: [&str; 3] = [
     include_str!("../../plugins/pjrt_plugin.c"),
     include_str!("../../plugins/pjrt_programs.h"),
     include_str!("../../plugins/pjrt_transfers.h"),
 ];
 
-/// The structs of a minor in C, with what its macros say.
+/// Returns the structs of a minor in C, with the sizes of its macros.
 fn layouts(minor: Minor) -> String {
     let table = table_size(minor).unwrap();
     let mut text = format!(
@@ -202,7 +202,7 @@ fn structure(text: &mut String, found: &Struct, minor: Minor) {
     writeln!(text, "}} {};", found.name).unwrap();
 }
 
-/// The assignments that fill the table.
+/// Returns the assignments that fill the table.
 fn slots(minor: Minor) -> String {
     let mut text = String::new();
     for function in functions().iter().filter(|function| function.slot(minor).is_some()) {

@@ -1,4 +1,4 @@
-//! Programs: compiled, run, asked what they are, and what plug-ins get wrong about them.
+//! Tests of programs: compilation, runs, queries, and faults of plug-ins in them.
 
 use serdes_pjrt::{
     Argument, Buffer, Client, CompileOptions, ElementType, ExecuteOptions, HostArray,
@@ -16,7 +16,7 @@ fn compile(client: &Client, code: &str) -> Result<LoadedExecutable, PjrtError> {
     client.compile(&Program::new(code.as_bytes(), ProgramFormat::Mlir), &options)
 }
 
-/// An array on each of the two devices.
+/// Puts an array on each of the two devices.
 fn arrays(client: &Client) -> Vec<Buffer> {
     let array = HostArray::new(ElementType::U8, &[4]);
     let devices = client.addressable_devices().unwrap();
@@ -27,7 +27,7 @@ fn arrays(client: &Client) -> Vec<Buffer> {
     devices.iter().enumerate().map(put).collect()
 }
 
-/// Everything that is asked of a program, and a run of it.
+/// Makes every query of a program, and runs it.
 fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
     let client = library.load()?.create_client(&[])?;
     let loaded = compile(&client, "outputs 2")?;
@@ -51,7 +51,7 @@ fn trip(library: &Library) -> Result<Vec<u8>, PjrtError> {
 #[test]
 fn program_is_compiled_run_and_reloaded_on_every_minor() {
     for minor in [29, 38, 45, 54, 62, 71, 76, 81, 97, 108, 114] {
-        // Sizes of programs and options are those of the day too.
+        // The sizes of programs and options must be those of the minor as well.
         let library = Library::new(minor, &["EQUAL_SIZES"]);
         let client = client(&library);
         let loaded = compile(&client, "outputs 2 donates 0").unwrap();
@@ -68,7 +68,7 @@ fn program_is_compiled_run_and_reloaded_on_every_minor() {
         let assigned = loaded.device_assignment();
         assert_eq!(assigned.is_ok_and(|ids| ids == [[7, 8]]), minor >= 79, "0.{minor}");
         for loaded in [&loaded, &client.load_serialized(&bytes, None).unwrap()] {
-            // What is kept is there afterwards, although the program would take it.
+            // A buffer that is kept exists after the run, although the program donates it.
             let buffers = arrays(&client);
             let kept = buffers.iter().map(|buffer| vec![Argument::Kept(buffer)]).collect();
             let execution = loaded.execute(kept, &ExecuteOptions::new()).unwrap();
@@ -104,7 +104,7 @@ fn a_program_runs_only_with_arguments_that_can_be() {
         assert!(matches!(error, PjrtError::InvalidArgument { .. }), "{counts:?}: {error}");
     }
     assert!(run(&[0, 0], &options).unwrap_err().to_string().contains("too few arguments"));
-    // A device that is named is the only one.
+    // A device that is given is the only one.
     let one = options.clone().with_device(loaded.addressable_devices()[1].clone());
     assert_eq!(run(&[1], &one).unwrap().outputs().len(), 1);
     assert!(matches!(run(&[1, 1], &one), Err(PjrtError::InvalidArgument { .. })));
@@ -130,7 +130,7 @@ fn invalid_program_is_not_handed_to_the_plugin() {
     assert!(client.load_serialized(b"", None).is_err());
     assert!(client.load_serialized(b"garbage", None).is_err());
     assert!(CompileOptions::of_bytes(Vec::new()).is_err());
-    // More devices than there are: the client cannot choose them.
+    // More devices than exist: the client cannot choose them.
     let options = CompileOptions::new(9, 1).unwrap();
     let program = Program::new(b"outputs 1", ProgramFormat::Mlir);
     let error = client.compile(&program, &options).unwrap_err().to_string();
@@ -139,7 +139,7 @@ fn invalid_program_is_not_handed_to_the_plugin() {
     assert!(matches!(error, PjrtError::Status { .. }), "{error}");
     let portable = client.compile(&program, &CompileOptions::portable()).unwrap();
     let bytes = portable.executable().serialize().unwrap();
-    // Other options came with 0.71.
+    // Overriding options is possible since 0.71.
     let error = client.load_serialized(&bytes, Some(&CompileOptions::portable())).unwrap_err();
     assert!(error.to_string().contains("0.71"), "{error}");
     let newer = Library::new(81, &[]);
@@ -189,7 +189,7 @@ fn plugin_faults_in_programs_are_named() {
         let library = Library::new(81, switches);
         let error = trip(&library).unwrap_err();
         assert!(error.to_string().contains(part), "{switches:?}: {error}");
-        // What was handed over before is destroyed.
+        // Objects returned before the failure are destroyed.
         assert_eq!(library.live_objects(), 0, "{switches:?}");
     }
 }
@@ -214,7 +214,7 @@ fn object_that_a_plugin_cannot_destroy_is_dropped() {
         let switch = format!("NULL_SLOT=SLOT_PJRT_{slot}");
         assert_eq!(trip(&Library::new(81, &[&switch])).unwrap(), [11, 12, 13, 14], "{slot}");
     }
-    // An error that cannot be destroyed is told all the same.
+    // An error that cannot be destroyed is still reported.
     let switches = ["FAILING=\"PJRT_Client_Compile\"", "NULL_SLOT=SLOT_PJRT_Error_Destroy"];
     let error = trip(&Library::new(81, &switches)).unwrap_err().to_string();
     assert!(error.contains("as told"), "{error}");

@@ -1,5 +1,5 @@
-//! States from arrays of clients and onto them, with plug-ins of more and fewer functions, and with
-//! fault switches: the same bytes come back, or an error and no state.
+//! Tests of states saved from and restored to clients' arrays, with plug-ins with more and fewer
+//! functions and with fault switches: the result is the same bytes, or an error and no state.
 
 use std::{
     io::Write,
@@ -27,7 +27,8 @@ impl Write for Stream {
     }
 }
 
-/// Lengths of arrays of two bytes an element: some pieces and a rest, less than one piece, nothing.
+/// Lengths of arrays with two bytes per element: some pieces and a rest, less than one piece,
+/// nothing.
 const ELEMENTS: [i64; 4] = [(3 << 19) + 7, 70_000, 0, 1 << 19];
 
 fn spec(elements: i64) -> ArraySpec {
@@ -43,7 +44,7 @@ fn name(number: usize) -> String {
     format!("w{number}")
 }
 
-/// A state of such arrays, made without a device.
+/// Returns a state of such arrays, created without a device.
 fn state() -> Vec<u8> {
     let stream = Stream::default();
     let mut writer = WriteOptions::new(Versions::current()).stream(stream.clone()).unwrap();
@@ -59,14 +60,14 @@ fn space(library: &Library) -> MemorySpace {
     client.memory_spaces().unwrap().swap_remove(0)
 }
 
-/// Onto the device.
+/// Restores a state onto the device.
 fn restore(state: Vec<u8>, space: &MemorySpace) -> Result<Vec<Array>, Error> {
     let reader = Reader::from_source(state, "a state").unwrap();
     let tensors = reader.tensors_in_file_order().unwrap();
     Ok(reader.restore(&tensors, space, &ProgressMonitor::new())?.0)
 }
 
-/// And from it.
+/// Saves a state from the device.
 fn save(arrays: &[Array]) -> Result<Vec<u8>, Error> {
     let stream = Stream::default();
     let mut writer = WriteOptions::new(Versions::current()).stream(stream.clone())?;
@@ -83,7 +84,7 @@ fn a_plug_in_of_any_day_is_read_and_written_as_it_can() {
     let state = state();
     for (minor, switches, in_pieces, out_in_pieces) in [
         (29, &[][..], false, false),
-        // Raw copies came with 0.57, arrays in pieces with 0.62.
+        // Raw copies exist since 0.57, arrays in pieces since 0.62.
         (57, &[], false, true),
         (60, &[], false, true),
         (62, &[], true, true),
@@ -99,7 +100,7 @@ fn a_plug_in_of_any_day_is_read_and_written_as_it_can() {
             false,
             true,
         ),
-        // It packs, or pads: raw bytes are not those of the host.
+        // The device packs or pads elements: its raw bytes are not those of the host.
         (114, &["SIZE_SAID=9999999"], true, false),
     ] {
         let library = Library::new(minor, switches);

@@ -1,4 +1,4 @@
-//! Copies that are on their way, arrays in pieces, and what is asked of layouts and topologies.
+//! Tests of copies in progress, arrays in pieces, and queries of layouts and topologies.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn abandoned_copy_keeps_what_it_uses() {
     for _ in 0..4 {
         let buffer = buffer(&client, &device);
         let memory = client.allocate_host(100).unwrap();
-        // The plug-in writes into the memory, and reads the buffer, long after this.
+        // The plug-in writes into the memory and reads the buffer long after this.
         drop(buffer.begin_read_raw(0, 100, memory).unwrap());
         let memory = client.allocate_host(100).unwrap();
         let mut incoming =
@@ -72,7 +72,7 @@ fn event_that_never_happens_is_waited_for_within_the_limit() {
     let event = buffer.ready().unwrap().unwrap();
     assert!(!event.is_ready().unwrap());
     assert!(!event.wait_at_most(Duration::from_millis(20)).unwrap());
-    // Memory that may be written to for ever is never given to anybody else.
+    // Memory that the plug-in may write to at any time is never reused.
     let memory = client.allocate_host(100).unwrap();
     drop(buffer.begin_read_raw(0, 100, memory).unwrap());
     let late = Library::new(81, &["LATE"]);
@@ -109,11 +109,11 @@ fn pieces_lie_inside_the_array_and_the_last_is_the_last() {
     let error = array.write(0, &[7; 10], true).unwrap_err().to_string();
     assert!(error.contains("after the last"), "{error}");
     assert_eq!(array.into_buffer().unwrap().read().unwrap(), [7; 10]);
-    // One that is given up is said to be.
+    // The plug-in is told of a cancelled array.
     let array = client.create_for_transfer(ElementType::U8, &[10], target).unwrap();
     assert!(array.into_buffer().unwrap_err().to_string().contains("last piece has not come"));
     assert_eq!(library.given_up_arrays(), 1);
-    // Devices pack them: where a piece ends is not the same everywhere.
+    // Devices pack these elements, so the end of a piece depends on the device.
     let error = client.create_for_transfer(ElementType::S4, &[10], target).unwrap_err();
     assert!(error.to_string().contains("S4"), "{error}");
     let error = client.create_for_transfer(ElementType::U8, &[i64::MAX, 3], target).unwrap_err();
@@ -128,7 +128,7 @@ fn pieces_lie_inside_the_array_and_the_last_is_the_last() {
 
 #[test]
 fn memory_is_mapped_where_it_can_be_and_plain_elsewhere() {
-    // It says so once, and is not asked again.
+    // The plug-in reports once that it cannot map memory, and is not asked again.
     let library = Library::new(81, &[]);
     let (client, _) = client(&library);
     for _ in 0..3 {
@@ -201,7 +201,7 @@ fn a_client_tells_of_its_devices_memories_and_topology() {
     assert_eq!(device.attributes().unwrap(), [("core".to_owned(), Value::Integer(5))]);
     let counted = device.memory_statistics().unwrap().unwrap();
     assert_eq!((counted.bytes_in_use, counted.peak_bytes_in_use), (1000, Some(2000)));
-    // A number that is not said to be one is none.
+    // A number that is not marked as set is absent.
     assert_eq!((counted.allocations, counted.peak_allocated_bytes), (None, None));
     device.clear_memory_statistics().unwrap();
     let topology = client.topology().unwrap();
@@ -224,7 +224,7 @@ fn array_in_another_order_is_read_in_host_order() {
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let device = client.addressable_devices().unwrap().swap_remove(0);
     let array = HostArray::new(ElementType::U8, &[2, 3]);
-    // As the device has it, column after column.
+    // In the layout of the device, column by column.
     let buffer = client.put(&array, &[0, 3, 1, 4, 2, 5], Target::Device(&device)).unwrap();
     assert_eq!(buffer.read().unwrap(), [0, 1, 2, 3, 4, 5]);
     let target = client.allocate_host(8).unwrap();
@@ -277,7 +277,7 @@ fn plugin_faults_in_transfers_and_layouts_are_named() {
     }
 }
 
-/// Everything that is asked of transfers, layouts and topologies.
+/// Makes all queries of transfers, layouts and topologies.
 fn everything(library: &Library) -> Result<(), PjrtError> {
     let client = library.load()?.create_client(&[])?;
     let device = client.addressable_devices()?.swap_remove(0);
@@ -313,7 +313,7 @@ fn error_payloads_have_a_bounded_length() {
         assert_eq!(first.map_or(0, |payload| payload.value.len()), length, "{switches:?}");
         assert!(first.is_none_or(|payload| payload.key == "type\\u{1b}[2J"), "{first:?}");
     }
-    // Before 0.99 there is nothing to ask.
+    // Before 0.99 the function does not exist.
     let library = Library::new(98, &[failing]);
     let error = library.load().unwrap().create_client(&[]).unwrap_err();
     assert!(matches!(error, PjrtError::Status { payloads, .. } if payloads.is_empty()));

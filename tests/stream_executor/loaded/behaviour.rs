@@ -1,4 +1,5 @@
-//! Plug-ins that register well and behave badly: the host's reaction to each fault switch.
+//! Tests of plug-ins that register correctly and behave badly: the host's reaction to each fault
+//! switch.
 
 use std::{
     sync::{
@@ -45,7 +46,7 @@ fn null_handles_are_legal_and_never_destroyed() {
     event.wait().unwrap();
     stream.synchronize().unwrap();
     drop((stream, event, timer, device, plugin));
-    // The stub makes nothing for a NULL handle: each destroy call would be one too many.
+    // The stub creates nothing for a NULL handle, so each destroy call would be one too many.
     for kind in ["streams", "events", "timers"] {
         assert_eq!(stub.created(kind), 0);
     }
@@ -215,7 +216,7 @@ fn corrupt_and_short_copies_show_in_the_bytes() {
         let bytes = pattern(1000);
         let stream = device.create_stream().unwrap();
         let memory = device.upload(&bytes).unwrap();
-        // Two flips of the same bit cancel out, so look behind one copy only.
+        // Two flips of the same bit cancel out, so only one copy is checked.
         let second = device.allocate(1000).unwrap();
         stream.copy_on_device(&memory, 0, &second, 0, 1000).unwrap();
         stream.synchronize().unwrap();

@@ -1,4 +1,4 @@
-//! The conformance suite: it detects each fault switch, and passes plug-ins without any.
+//! Tests that the conformance suite detects each fault switch, and passes plug-ins without any.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serdes_stream_executor::{
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, compile, unused_name};
 
-/// Outcomes of the suite for the stub with these fault switches.
+/// Returns the outcomes of the suite for the stub with these fault switches.
 fn verify(layout: &str, switches: &str) -> Vec<Outcome> {
     let options = ConformanceOptions::new().with_time_limit(Duration::from_secs(10));
     let stub = Stub::new(layout, switches);
@@ -22,7 +22,8 @@ fn plugin_without_fault_switches_conforms_in_each_layout() {
     for (layout, _) in LAYOUTS {
         let outcomes = verify(layout, "unified=1");
         for outcome in &outcomes {
-            // The stub reports a callback's error by the stream, and knows how to say that.
+            // The stub reports a callback's error through the stream, and sets the function for
+            // that.
             assert_ne!(outcome.result, Conformance::Fail, "{layout}: {outcome:?}");
         }
         assert_eq!(outcomes.len(), conformance::behaviours().count());
@@ -86,8 +87,8 @@ fn function_that_a_plugin_lacks_is_unsupported_not_failed() {
     }
 }
 
-/// Streams that are threads, and copies of a few microseconds: without help the other stream is
-/// late enough to read what is right.
+/// Streams are threads, and copies take a few microseconds: without a delay the other stream would
+/// be late enough to read the right data.
 #[test]
 fn streams_that_wait_for_nothing_are_found_out() {
     for (flag, broken) in [

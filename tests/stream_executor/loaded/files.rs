@@ -1,4 +1,5 @@
-//! Files that are opened or inspected: which are plug-ins, and whose status functions they find.
+//! Tests of files that are opened or inspected: which of them are plug-ins, and whose status
+//! functions they use.
 
 use std::process::Command;
 
@@ -62,7 +63,7 @@ fn plugins_of_every_way_of_linking_find_our_status_functions() {
 
 #[test]
 fn status_functions_of_a_needed_library_do_not_win() {
-    // A library that defines the status functions, as TensorFlow's does, and does nothing in them.
+    // A library that defines the status functions, as TensorFlow's does, with empty bodies.
     let foreign = compile_text(
         "void TF_SetStatus(void* s, int c, const char* m) { (void)s; (void)c; (void)m; }\n\
          int TF_GetCode(const void* s) { (void)s; return 0; }\n\
@@ -118,7 +119,7 @@ fn symbol_versions_of_a_library_are_no_exports() {
     assert_eq!(elf::inspect(library).unwrap().exports, ["SE_InitPlugin", "more"]);
 }
 
-/// The dynamic loader never looks at sections, so that a library may have none.
+/// The dynamic loader ignores sections, so a library may have none.
 #[test]
 fn a_library_without_section_headers_is_a_plugin() {
     for style in ["-Wl,--hash-style=gnu", "-Wl,--hash-style=sysv"] {
@@ -144,7 +145,7 @@ fn a_library_that_only_needs_symbols_is_read_as_well() {
     assert_eq!((inspection.served, inspection.exports), (vec!["TF_GetCode".to_owned()], vec![]));
 }
 
-/// Calling it would be running data.
+/// Calling it would execute data.
 #[test]
 fn a_variable_called_se_init_plugin_is_no_plugin() {
     for text in [
@@ -169,7 +170,7 @@ fn names_of_any_length_are_read() {
     assert_eq!(elf::inspect(library).unwrap().exports, ["SE_InitPlugin", &name]);
 }
 
-/// Opening a pipe waits for somebody who writes into it.
+/// Opening a pipe waits for a writer.
 #[test]
 fn a_pipe_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -178,7 +179,8 @@ fn a_pipe_is_refused_at_once() {
     assert!(elf::inspect(pipe).unwrap_err().to_string().contains("not a file"));
 }
 
-/// A shared library of one segment with these symbols' names, given as offsets into the strings.
+/// Returns a shared library of one segment with these symbol names, given as offsets into the
+/// strings.
 fn library_of(names: &[u32], strings: &[u8], announced_strings: u64, announced: u32) -> Vec<u8> {
     let mut file = b"\x7fELF\x02\x01\x01".to_vec();
     file.resize(16, 0);
@@ -232,7 +234,7 @@ fn no_count_and_no_name_takes_more_memory_than_a_library_has() {
     let bytes = library_of(&[0], &strings, length, u32::MAX);
     let error = inspect(&bytes, bytes.len() as u64).unwrap_err().to_string();
     assert!(error.contains("the symbol table has 103079215080 bytes"), "{error}");
-    // A file that is nearly all hole.
+    // A sparse file, almost without data.
     let bytes = library_of(&[0], &strings, 1 << 40, 1);
     let error = inspect(&bytes, (1 << 40) + 4096).unwrap_err().to_string();
     assert!(error.contains("268435456 at most"), "{error}");
@@ -245,7 +247,7 @@ fn no_damaged_byte_crashes_the_reader() {
     let library = std::fs::read(compile("stub_plugin.c", NEWEST, &[])).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.so");
-    // The headers, and the tables behind them; the dynamic table is near the end of what is mapped.
+    // The headers and the tables behind them; the dynamic table is near the end of the mapped part.
     let word = |at: usize| u64::from_le_bytes(library[at..at + 8].try_into().unwrap()) as usize;
     let dynamic = (0..usize::from(library[56]))
         .map(|segment| word(32) + 56 * segment)
@@ -257,7 +259,7 @@ fn no_damaged_byte_crashes_the_reader() {
             let mut damaged = library.clone();
             damaged[at] = byte;
             std::fs::write(&path, damaged).unwrap();
-            // Any answer will do.
+            // Any answer is acceptable.
             let _ = elf::inspect(&path);
         }
     }

@@ -1,5 +1,5 @@
-//! Plug-ins of every layout, compiled by the system's C compiler: which one the host finds, and
-//! that it works with what it finds.
+//! Tests of plug-ins of every layout, compiled by the system's C compiler: which layout the host
+//! detects, and that it works with that layout.
 
 use serdes_stream_executor::{Error, LayoutChoice, Plugin};
 
@@ -106,8 +106,8 @@ fn newer_header_that_writes_beyond_stays_a_released_layout() {
         drop(plugin);
         stub.assert_balanced();
     }
-    // Longer structs of an older header are those of no header that there is; the caller who names
-    // it vouches for it.
+    // No existing header has longer structs of an older layout; a caller who names the layout takes
+    // responsibility for it.
     for (layout, _) in &LAYOUTS[1..] {
         let stub = Stub::new(layout, "extra=64");
         if let Ok(plugin) = stub.open_named(layout) {
@@ -137,13 +137,13 @@ fn sizes_that_were_never_written_are_taken_for_the_newest() {
     assert_eq!(plugin.device(1).unwrap().description().ordinal, 1);
     drop(plugin);
     stub.assert_balanced();
-    // Nothing tells 2.8 from it then.
+    // Then 2.8 cannot be distinguished from it.
     let stub = Stub::new("tensorflow-2.8", unwritten);
     let plugin = stub.open().unwrap();
     assert_eq!(plugin.layout().name, NEWEST);
     assert_moves_bytes(&plugin);
     drop(plugin);
-    // A newer header, which writes beyond what any older layout has.
+    // A newer header, whose plug-in writes beyond any older layout.
     for extra in [24, 64, 256] {
         let stub = Stub::newest(&format!("extra={extra}\n{unwritten}"));
         let plugin = stub.open().unwrap_or_else(|error| panic!("{extra} bytes more: {error}"));
@@ -152,7 +152,8 @@ fn sizes_that_were_never_written_are_taken_for_the_newest() {
         drop(plugin);
         stub.assert_balanced();
     }
-    // In older layouts the functions lie elsewhere, and nothing says so: only a name helps.
+    // In older layouts the functions have other offsets, which cannot be detected: the caller must
+    // name the layout.
     for (layout, allocator) in [
         ("tensorflow-2.5", "none"),
         ("tensorflow-2.4", "none"),
@@ -174,8 +175,8 @@ fn sizes_that_were_never_written_are_taken_for_the_newest() {
     }
 }
 
-/// A size of 40 is that of RFC #257, and what `sizeof` gives in a released header; functions up to
-/// slot 72 are those of RFC #257, and those of a released plug-in that does not destroy its timer
+/// A size of 40 is that of RFC #257 and also `sizeof` in a released header; functions up to slot 72
+/// are those of RFC #257, and also those of a released plug-in that does not destroy its timer
 /// functions.
 #[test]
 fn an_ambiguous_platform_is_what_its_plugin_wrote() {
@@ -222,8 +223,8 @@ fn wrong_sizes_never_make_the_host_read_beyond_its_memory() {
     }
 }
 
-/// Structs without which a plug-in still works may be short, or, as far as TensorFlow minds, of no
-/// size.
+/// Structs without which a plug-in still works may be short or, as TensorFlow does not check them,
+/// of size 0.
 #[test]
 fn short_sizes_cost_only_what_lies_beyond_them() {
     for switch in [
@@ -263,7 +264,7 @@ fn sizes_that_are_zero_are_refused_with_the_macro_to_use() {
         let reason = report.reasons.iter().find(|reason| reason.structure == structure).unwrap();
         assert_eq!((reason.field.as_str(), reason.found.as_str()), ("struct_size", "0"));
         assert!(reason.expected.contains("STRUCT_SIZE"), "{reason}");
-        // By a size of 0 the parameters have no functions to destroy anything with.
+        // With a size of 0 the parameters have no functions for destroying anything.
         if structure != "SE_PlatformRegistrationParams" {
             stub.assert_balanced();
         }
@@ -283,7 +284,7 @@ fn sizes_too_short_for_what_is_required_are_refused() {
             let report = stub.refused();
             let named = report.reasons.iter().any(|reason| reason.structure == structure);
             assert!(named, "{structure} {size}: {report:?}");
-            // By a short size the parameters have no functions to destroy anything with.
+            // With a short size the parameters have no functions for destroying anything.
             if structure != "SE_PlatformRegistrationParams" {
                 stub.assert_balanced();
             }

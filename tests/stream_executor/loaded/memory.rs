@@ -1,5 +1,5 @@
-//! Memory that plug-ins give: through the host's allocator where they ask for it, and never the
-//! same twice.
+//! Tests of memory from plug-ins: through the host's allocator if they ask for it, and never the
+//! same memory twice.
 
 use serdes_stream_executor::{BfcAllocator, BfcOptions, Error, LayoutChoice, PluginOptions};
 
@@ -18,13 +18,13 @@ fn host_memory_that_a_plugin_gives_twice_is_found() {
             matches!(error, Error::MemoryInUse { call: "host_memory_allocate", bytes: 100 }),
             "{switch}: {error}"
         );
-        // Memory of the other kind is memory of the same process.
+        // Memory of the other kind belongs to the same process.
         let error = device.allocate_unified(20).unwrap_err();
         assert!(
             matches!(error, Error::MemoryInUse { call: "unified_memory_allocate", .. }),
             "{switch}: {error}"
         );
-        // The first owner's is untouched, and not given back under it.
+        // The first owner's memory is unchanged, and is not freed while it is in use.
         assert_eq!(first[..], [7; 100]);
         drop(first);
         let second = device.allocate_host(100).unwrap();
@@ -50,7 +50,7 @@ fn host_memory_longer_than_any_slice_is_not_even_asked_for() {
 
 #[test]
 fn unified_memory_of_a_platform_that_has_none_is_not_asked_for() {
-    // The stub sets both functions, and says 0.
+    // The stub sets both functions, but reports 0.
     let stub = Stub::newest("unified=0");
     let plugin = stub.open().unwrap();
     let device = plugin.device(0).unwrap();
@@ -92,13 +92,13 @@ fn best_fit_allocator_of_the_rfc_gives_few_large_regions() {
     for memory in &memories {
         assert!(device.download(memory).unwrap() == pattern(1000));
     }
-    // An allocator of one's own asks the plug-in, not the other allocator.
+    // A separate allocator asks the plug-in, not the other allocator.
     let own = BfcAllocator::new(&device, BfcOptions::default());
     let more = own.allocate(10).unwrap();
     assert_eq!(stub.created("device memory"), 2);
     drop((memories, more, own, device, plugin));
     stub.assert_balanced();
-    // One that brings a strategy of its own is asked each time.
+    // A plug-in with its own allocation strategy is asked each time.
     let stub = Stub::new("rfc-257", "allocator=custom");
     let plugin = stub.open().unwrap();
     let device = plugin.device(0).unwrap();
@@ -134,8 +134,7 @@ fn plugin_as_in_the_rfc_is_accepted_under_its_layout() {
     assert!(report.reasons[0].remedy.contains("layout"), "{report:?}");
 }
 
-/// The rule of released headers stands: their hosts ask for both functions and for a name in
-/// capitals.
+/// The rule of released headers applies: their hosts require both functions and a name in capitals.
 #[test]
 fn released_layouts_require_functions_that_the_rfc_leaves_out() {
     let stub = Stub::newest("null=destroy_platform\nname=MyDevice");

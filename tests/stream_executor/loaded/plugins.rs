@@ -1,5 +1,5 @@
-//! Plug-ins in C for tests of the host: compiled once by the system's compiler, and copied for each
-//! test, so that each has a library, a name and counts of its own.
+//! Creates plug-ins in C for tests of the host: compiled once by the system's compiler, and copied
+//! for each test, so that each test has its own library, name and counts.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -14,7 +14,7 @@ use std::{
 
 use serdes_stream_executor::{Error, LayoutChoice, Plugin, PluginOptions, Report};
 
-/// The layouts by name, with their number in the C header.
+/// The layouts by name, with their numbers in the C header.
 pub(super) const LAYOUTS: [(&str, u32); 5] = [
     ("tensorflow-2.14", 21400),
     ("tensorflow-2.8", 20800),
@@ -26,10 +26,10 @@ pub(super) const LAYOUTS: [(&str, u32); 5] = [
 /// The newest layout.
 pub(super) const NEWEST: &str = "tensorflow-2.14";
 
-/// No call of a well-behaved plug-in takes this long; a test that hangs ends.
+/// Longer than any call of a well-behaved plug-in; ends tests that hang.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The library of a source in `tests/plugins` in a layout, compiled if it is not there yet.
+/// Returns the library of a source in `tests/plugins` in a layout, which is compiled if necessary.
 pub(super) fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
     compile_file(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins").join(source),
@@ -38,7 +38,7 @@ pub(super) fn compile(source: &str, layout: &str, flags: &[&str]) -> PathBuf {
     )
 }
 
-/// The library of a few lines of C.
+/// Compiles a library from a few lines of C.
 pub(super) fn compile_text(text: &str, flags: &[&str]) -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source.c");
@@ -62,7 +62,7 @@ fn compile_file(source: &Path, layout: &str, flags: &[&str]) -> PathBuf {
         return library;
     }
     std::fs::create_dir_all(&directory).unwrap();
-    // Renamed when it is whole: other test binaries compile at the same time.
+    // Renamed when it is complete, because other test binaries compile at the same time.
     let partial =
         directory.join(format!("{:016x}.{}.partial", hasher.finish(), std::process::id()));
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
@@ -82,15 +82,15 @@ fn compile_file(source: &Path, layout: &str, flags: &[&str]) -> PathBuf {
     library
 }
 
-/// The correct plug-in of a layout. Its libraries have one name for their platforms, so that there
-/// is one at a time: the guard comes first, so that the plug-in is dropped before it.
+/// Loads the correct plug-in of a layout. All layouts use one platform name, so only one can be
+/// loaded at a time: callers bind the guard first, so that the plug-in is dropped before it.
 pub(super) fn correct(layout: &str) -> (MutexGuard<'static, ()>, Plugin) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     (guard, Plugin::load(compile("malloc_plugin.c", layout, &[])).unwrap())
 }
 
-/// A name that no other plug-in of this process has.
+/// Returns a name that no other plug-in of this process has.
 pub(super) fn unused_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -111,12 +111,12 @@ pub(super) struct Stub {
 }
 
 impl Stub {
-    /// The stub in that layout, with these fault switches, one a line.
+    /// Creates the stub in that layout, with these fault switches, one per line.
     pub(super) fn new(layout: &str, switches: &str) -> Self {
         Self::linked(layout, switches, &[])
     }
 
-    /// As [`Self::new`], linked with more flags.
+    /// Creates the stub like [`Self::new`], linked with more flags.
     pub(super) fn linked(layout: &str, switches: &str, flags: &[&str]) -> Self {
         let stub = Self { directory: tempfile::tempdir().unwrap(), name: unused_name() };
         std::fs::copy(compile("stub_plugin.c", layout, flags), stub.path()).unwrap();
@@ -130,7 +130,7 @@ impl Stub {
         stub
     }
 
-    /// In the newest layout.
+    /// Creates the stub in the newest layout.
     pub(super) fn newest(switches: &str) -> Self {
         Self::new(NEWEST, switches)
     }
@@ -158,7 +158,7 @@ impl Stub {
         self.open_as(LayoutChoice::named(layout).unwrap())
     }
 
-    /// The report of a registration that is refused.
+    /// Returns the report of a registration that is refused.
     pub(super) fn refused(&self) -> Report {
         match self.open() {
             Err(Error::Refused(report)) => {
@@ -170,7 +170,8 @@ impl Stub {
         }
     }
 
-    /// Numbers of objects created and destroyed, by kind; empty if the plug-in was never loaded.
+    /// Returns the numbers of objects created and destroyed, by kind; empty if the plug-in was
+    /// never loaded.
     pub(super) fn counts(&self) -> Vec<(&'static str, i64, i64)> {
         const KINDS: [&str; 14] = [
             "platforms",
@@ -200,12 +201,12 @@ impl Stub {
             .collect()
     }
 
-    /// Number of created objects of a kind.
+    /// Returns the number of created objects of a kind.
     pub(super) fn created(&self, kind: &str) -> i64 {
         self.counts().iter().find(|(name, ..)| *name == kind).unwrap().1
     }
 
-    /// Asserts that nothing of the library has run.
+    /// Asserts that no code of the library has run.
     #[track_caller]
     pub(super) fn assert_never_loaded(&self) {
         assert!(!self.directory.path().join("libstub.so.counts").exists());
@@ -223,12 +224,12 @@ impl Stub {
     }
 }
 
-/// Bytes that are not the same anywhere nearby.
+/// Returns bytes that differ from their neighbours.
 pub(super) fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-/// Moves bytes to a device of the plug-in and back by every way that it has.
+/// Copies bytes to a device of the plug-in and back in every way that it has.
 #[track_caller]
 pub(super) fn assert_moves_bytes(plugin: &Plugin) {
     let device = plugin.device(0).unwrap();

@@ -1,11 +1,11 @@
-//! Plug-ins that are to be refused, or that are odd and accepted all the same.
+//! Tests of plug-ins that must be refused, and of odd ones that are still accepted.
 
 use serdes_stream_executor::Error;
 
 use super::plugins::{LAYOUTS, NEWEST, Stub, assert_moves_bytes};
 
 /// Functions without which TensorFlow refuses a plug-in, and get_device_count, which it calls
-/// without asking.
+/// without a check.
 const REQUIRED: [(&str, &[&str]); 3] = [
     ("SE_PlatformRegistrationParams", &["destroy_platform", "destroy_platform_fns"]),
     (
@@ -67,7 +67,7 @@ fn each_required_function_that_is_null_is_named_with_its_struct() {
             assert_eq!(report.reasons.len(), 1, "{report:?}");
             let told = Error::Refused(Box::new(report)).to_string();
             assert!(told.contains(&format!("{structure}.{field}")), "{told}");
-            // What has no function to destroy it stays.
+            // Objects without a function that destroys them remain.
             if !field.starts_with("destroy_") {
                 stub.assert_balanced();
             }
@@ -181,7 +181,8 @@ fn error_of_each_registration_step_has_the_plugins_message() {
     assert!(stub.refused().reasons[0].found.contains("no hardware"));
 }
 
-/// A message is shown to people, and is a plug-in's: it cannot steer their terminal, nor fill it.
+/// A message comes from a plug-in and is shown to people: it must not control their terminal, nor
+/// fill it.
 #[test]
 fn messages_of_plugins_are_made_printable() {
     let told = |switch: &str| {

@@ -1,4 +1,4 @@
-//! Plug-ins by the names of their platforms and devices.
+//! Tests of plug-ins found by the names of their platforms and devices.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ fn directory_gives_its_plugins_and_lists_skipped_libraries() {
     let stubs = [Stub::newest(""), Stub::newest("null=create_stream"), Stub::newest("")];
     let folder = tempfile::tempdir().unwrap();
     for (stub, name) in stubs.iter().zip(["b.so", "c.so", "d.so"]) {
-        // With its file of fault switches, which lies beside it.
+        // Copies the file of fault switches beside it as well.
         fs::copy(stub.path(), folder.path().join(name)).unwrap();
         let switches = fs::read(stub.path().with_extension("so.switches")).unwrap();
         fs::write(folder.path().join(format!("{name}.switches")), switches).unwrap();

@@ -1,4 +1,4 @@
-//! Saves from devices of which one fails on the way: nothing of them stays.
+//! Tests that a save in which one device fails leaves nothing behind.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use serdes_stream_executor::Plugin;
 
 use super::plugins::Stub;
 
-/// An array of bytes, one half a device.
+/// Returns the spec of an array of bytes, with one half on each device.
 fn halves(bytes: i64) -> ArraySpec {
     let op = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());
     let sharding = HloSharding::new(DeviceList::from([0, 1]), MemoryKind::unset(), op).unwrap();
@@ -22,8 +22,8 @@ fn halves(bytes: i64) -> ArraySpec {
 fn device_failure_in_a_save_leaves_only_the_old_state() {
     let good = Plugin::host().device(0).unwrap();
     let options = WriteOptions::new(Versions::current()).with_durability(Durability::None);
-    // Small shards are copied by calls that wait, large ones by streams and from all devices at the
-    // same time.
+    // Small shards are copied by synchronous calls, large ones by streams and from all devices at
+    // the same time.
     for (call, bytes) in [
         ("sync_memcpy_dtoh", 2000),
         ("create_stream", 12 << 20),

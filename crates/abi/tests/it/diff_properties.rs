@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serdes_abi::diff::{Bump, Diff, LayoutDocument, diff};
 
-/// A member: its type, and what the layout says of zero.
+/// A member: its type, and what zero means for it in the layout.
 #[derive(Clone, Debug)]
 struct Member {
     kind: (&'static str, u64),
@@ -13,7 +13,7 @@ struct Member {
     deprecated: Option<&'static str>,
 }
 
-/// Members that are laid out one behind the other.
+/// Generates members that are laid out one after the other.
 fn members() -> impl Strategy<Value = Vec<Member>> {
     let kind =
         prop::sample::select(vec![("void*", 8), ("int32_t", 4), ("uint64_t", 8), ("uint8_t", 1)]);
@@ -23,7 +23,8 @@ fn members() -> impl Strategy<Value = Vec<Member>> {
     })
 }
 
-/// The layout of one struct with these members behind its head; `skip` is left out, at its place.
+/// Returns the layout of one struct with these members behind its head. Member `skip` is left out,
+/// but its place stays.
 fn layout(members: &[Member], skip: Option<usize>) -> LayoutDocument {
     let mut fields = vec![
         r#"{"name":"struct_size","kind":"size_t","offset":0,"size":8,"required":true}"#.to_owned(),
@@ -95,7 +96,7 @@ proptest! {
         announced[at].deprecated = Some("\"announced\"");
         let (old, new) = (layout(&members, None), layout(&announced, None));
         prop_assert_eq!(required(&old, &new), Bump::Minor);
-        // Left zero later, it needs what it would have needed at once.
+        // A member that is left zero later needs the same as one that is left zero at once.
         let mut gone = members.clone();
         gone[at].deprecated = Some("true");
         let by_zero = layout(&gone, None);

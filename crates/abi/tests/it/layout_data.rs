@@ -10,7 +10,7 @@ fn measured() -> Value {
     serde_json::from_str(include_str!("../../layouts.json")).expect("the measured layouts are JSON")
 }
 
-/// A section of the file, structs that are the same as the released ones filled in.
+/// Returns a section of the file, in which structs that equal the released ones are filled in.
 fn section(measured: &Value, section: &Value) -> Value {
     let mut filled = section.clone();
     for (name, structure) in filled.as_object_mut().expect("a section is an object") {
@@ -33,7 +33,7 @@ fn described(layout: &Layout) -> Value {
                     let mut described = json!({"name": field.name, "kind": field.kind, "offset": field.offset, "size": field.size});
                     match field.zero {
                         Zero::Required => described["required"] = true.into(),
-                        // Not provided is a value, too: such a field cannot be deprecated by
+                        // "Not provided" is a value as well: such a field cannot be deprecated by
                         // leaving it zero.
                         Zero::Optional | Zero::Value => described["zero"] = "meaningful".into(),
                         Zero::NoOp => described["zero"] = "no-op".into(),

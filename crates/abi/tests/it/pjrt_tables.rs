@@ -1,4 +1,5 @@
-//! The tables of the PJRT C API are what was measured (`pjrt.json`), and answer as it does.
+//! Tests that the tables of the PJRT C API equal the measured ones (`pjrt.json`), and that look-ups
+//! in both give the same answers.
 //!
 //! `SERDES_REGENERATE_PJRT=1 cargo test -p serdes-abi --test it pjrt_tables` writes them
 //! (`cargo xtask pjrt`).
@@ -18,7 +19,7 @@ use serdes_abi::pjrt::{
 
 const REGENERATE: &str = "SERDES_REGENERATE_PJRT";
 
-/// The sizes of a row that says from which minor to which they hold.
+/// A row of sizes, with the first and the last minor for which they hold.
 type Row<'a> = &'a [Value];
 
 fn path(name: &str) -> PathBuf {
@@ -41,20 +42,20 @@ fn every_minor() -> impl Iterator<Item = Minor> {
     (Minor::OLDEST.number()..=Minor::NEWEST.number()).map(Minor::new)
 }
 
-/// The row of which the minors at two places hold that one.
+/// Returns the row whose range of minors contains `minor`.
 fn of_minor<'a>(value: &'a Value, minor: Minor, [first, last]: [usize; 2]) -> Option<Row<'a>> {
     let number_of = minor.number();
     rows(value).find(|row| number(&row[first]) <= number_of && number_of <= number(&row[last]))
 }
 
-/// Entries `at(offset, first, last)` and the like, one a line.
+/// Writes entries such as `at(offset, first, last)`, one per line.
 fn list(text: &mut String, entries: impl Iterator<Item = String>) {
     for entry in entries {
         writeln!(text, "            {entry},").unwrap();
     }
 }
 
-/// The source of the module `generated`.
+/// Returns the source of the module `generated`.
 fn generated(measured: &Value) -> String {
     let mut text = "//! Generated from `pjrt.json` by `cargo xtask pjrt`; never edit it.\n\nuse super::layout::{Enumeration, Function, MinorRecord, Struct, at, field, long, value};\n\n".to_owned();
     text.push_str("pub(super) const MINORS: &[MinorRecord] = &[\n");
@@ -113,7 +114,7 @@ fn the_tables_are_generated_from_what_was_measured() {
         fs::write(path, text).unwrap();
         return;
     }
-    // Lines are broken as rustfmt likes it; words are what counts.
+    // rustfmt decides the line breaks, so only words are compared.
     let words = |text: &str| {
         let text = text.split_whitespace().collect::<String>();
         text.replace(",]", "]").replace(",}", "}").replace(",)", ")")
@@ -218,7 +219,7 @@ fn fields_never_moved_but_in_one_struct() {
         for after in found.fields {
             let is_late = u32::from(after.first) > Minor::APPEND_ONLY.number();
             let before = Minor::new(u32::from(after.first) - 1);
-            // It lies where a struct of the minor before had something else.
+            // The field lies where the struct of the previous minor has something else.
             let overlaps = |field: &serdes_abi::pjrt::Field| {
                 field.offset < after.offset + after.size && after.offset < field.offset + field.size
             };
@@ -269,24 +270,25 @@ fn macros_that_were_not_moved_with_their_struct_are_known() {
 fn a_struct_is_handed_over_as_the_plug_in_was_built() {
     let at = |name: &str, minor| structure(name).unwrap().handover(Minor::new(minor));
     let exactly = |struct_size, memory| Some(Handover { struct_size, memory });
-    // Long enough for the field that its macro forgot, and declared as if it were not there.
+    // The struct is long enough for the field that its macro forgot, but its declared size omits
+    // it.
     assert_eq!(at("PJRT_Plugin_Attributes_Args", 54), exactly(24, 32));
     assert_eq!(at("PJRT_Plugin_Attributes_Args", 71), exactly(32, 32));
     assert_eq!(at("PJRT_ExecuteOptions", 81), exactly(112, 112));
     assert_eq!(at("PJRT_ExecuteOptions", 108), exactly(121, 128));
-    // A minor that is not known yet: room for more.
+    // A minor that is not known yet may have larger structs.
     assert_eq!(at("PJRT_ExecuteOptions", 118), exactly(160 + PADDING, 160 + PADDING));
     assert_eq!(at("PJRT_Error_Message_Args", 118), exactly(40 + PADDING, 40 + PADDING));
-    // Elements of arrays have no room behind them.
+    // Elements of arrays cannot grow.
     assert_eq!(at("PJRT_NamedValue", 118), exactly(56, 56));
     assert_eq!(at("PJRT_ShapeSpec", 118), exactly(36, 40));
-    // Not there yet.
+    // The struct does not exist yet.
     assert_eq!(at("PJRT_Client_CreateErrorBuffer_Args", 81), None);
 }
 
 #[test]
 fn structs_of_the_newest_minors_are_what_plugins_demand() {
-    // Named by jax-cuda13-pjrt 0.12.0.1 (0.116) and libtpu 0.0.52 (0.117), given no size at all;
+    // Reported by jax-cuda13-pjrt 0.12.0.1 (0.116) and libtpu 0.0.52 (0.117) when given no size;
     // 0.115 changed no struct.
     for (name, sizes) in [
         ("PJRT_Client_Create_Args", [88, 88, 88]),
@@ -312,7 +314,7 @@ fn structs_of_the_newest_minors_are_what_plugins_demand() {
 
 #[test]
 fn tables_are_as_long_as_plug_ins_of_the_field_say() {
-    // What eight plug-ins reported when they were loaded, and two by their code.
+    // Reported by eight plug-ins when they were loaded, and found in the code of two others.
     for (minor, reported) in [
         (54, 808),
         (80, 984),

@@ -1,4 +1,4 @@
-//! Artifacts at addresses of a store that lies in memory.
+//! Tests of artifacts at addresses of an in-memory store.
 
 use std::{path::Path, sync::Arc};
 
@@ -33,7 +33,7 @@ fn artifacts_at_an_address_are_judged_as_those_of_files() {
     let (store, storage) = bucket();
     let graph = vec![0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0x88, 0x0e];
     put(&store, "models/graph.pb", graph.clone());
-    // A SavedModel of one meta graph with the tag `serve`.
+    // Returns a SavedModel of one meta graph with the tag `serve`.
     let mut meta_graph = vec![0x0a, 7, 0x22, 5];
     meta_graph.extend(b"serve");
     meta_graph.extend([0x12, graph.len() as u8]);

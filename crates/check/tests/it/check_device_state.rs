@@ -1,4 +1,4 @@
-//! Verdicts on device states through the one door.
+//! Tests of verdicts on device states through the crate's entry point.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ fn a_state_of_a_later_format_is_too_new_and_never_corrupt() {
     assert_eq!(verdict.reasons()[0].rule.id(), "too_new");
 }
 
-/// A state that was requested at the IFRT number 6, with `plain` tensors that anybody reads, and
-/// one whose sharding needs number 1.
+/// Writes a state that was requested at the IFRT number 6, with `plain` tensors that every build
+/// reads, and `sharded` ones whose sharding needs number 1.
 fn state(path: &Path, plain: usize, sharded: bool) {
     let spec = |sharding: Sharding| ArraySpec::new(DType::F32, Shape::new([6]).unwrap(), sharding);
     let options = WriteOptions::new(Versions::from_numbers(0, 6).unwrap());
@@ -116,7 +116,7 @@ fn a_state_of_several_savers_is_judged_with_its_parts() {
     }
     let artifact = check::path(golden.join("merged.sds")).unwrap();
     assert_eq!(artifact.inspect().unwrap().tensors.len(), 4);
-    // The index alone, and one with a damaged part.
+    // Only the index, and a state with a damaged part.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("merged.sds");
     std::fs::copy(golden.join("merged.sds"), &path).unwrap();
@@ -128,7 +128,7 @@ fn a_state_of_several_savers_is_judged_with_its_parts() {
     for entry in std::fs::read_dir(golden.join("merged.sds.parts")).unwrap() {
         let entry = entry.unwrap();
         let mut bytes = std::fs::read(entry.path()).unwrap();
-        // In the release of the writer: neither data nor anything that opening reads.
+        // This byte is in the writer's release, which is neither data nor checked by opening.
         bytes[60] ^= 1;
         std::fs::write(parts.join(entry.file_name()), bytes).unwrap();
     }

@@ -1,4 +1,5 @@
-//! Files of the kinds that users keep models in: which are judged, and what is said of the others.
+//! Tests of files of the kinds in which users keep models: which ones are judged, and what is
+//! reported for the others.
 
 use std::{
     fs,
@@ -10,7 +11,7 @@ use serdes_check::{self as check, ArtifactLine, Consumer, Kind, Options, Outcome
 const KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/kinds");
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data");
 
-/// The files of the corpus, with what they are.
+/// The files of the corpus, with their kinds.
 const FILES: &[(&str, Kind)] = &[
     ("model.safetensors", Kind::Safetensors),
     ("array.npy", Kind::Npy),
@@ -40,7 +41,7 @@ const FILES: &[(&str, Kind)] = &[
     ("pointer.txt", Kind::Text),
 ];
 
-/// The names of the files of the corpus whose kinds are judged, in order.
+/// Returns the names of the corpus files whose kinds are judged, in order.
 fn judged() -> Vec<&'static str> {
     let judged = FILES.iter().copied().filter(|(_, kind)| kind.is_judged());
     let mut names: Vec<_> = judged.map(|(name, _)| name).collect();
@@ -64,13 +65,13 @@ fn rule(verdict: &Verdict) -> Option<Rule> {
     verdict.reasons().first().map(|reason| reason.rule)
 }
 
-/// The bytes of a text of hexadecimal digits.
+/// Decodes hexadecimal digits.
 fn hexadecimal(text: &str) -> Vec<u8> {
     let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
     pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
-/// A file in a new directory, which lives as long as the answer.
+/// Creates a file in a new directory, which is removed when the result is dropped.
 fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -184,7 +185,7 @@ fn empty_file_is_an_empty_graph_or_unreadable_by_its_name() {
 fn a_graph_with_versions_and_nothing_else_is_no_empty_one() {
     let verdict = in_memory(&[0x22, 0x03, 0x08, 0xaa, 0x13]);
     assert_eq!((verdict.outcome(), verdict.warnings()), (Outcome::Acceptable, &[][..]));
-    // A field that no graph has: TensorFlow accepts it, and it has no meaning.
+    // A field that no graph has: TensorFlow accepts and ignores it.
     let verdict = in_memory(&[0x78, 0x01]);
     assert_eq!(verdict.outcome(), Outcome::Acceptable);
     assert_eq!(verdict.warnings()[0].rule, Rule::Empty);
@@ -242,7 +243,7 @@ fn files_of_tensors_that_are_not_whole_are_corrupt() {
         }
         let longer = [&bytes[..], b"more"].concat();
         let (_folder, path) = file(name, &longer);
-        // NumPy and its archives have a warning for bytes behind the data.
+        // For NumPy files and archives, bytes behind the data give a warning.
         if !matches!(kind, Kind::Npy | Kind::Npz) {
             assert_eq!(rule(&first(&path, &Options::default())), Some(Rule::Corrupt), "{name}");
         }
@@ -258,14 +259,14 @@ fn jax_artifact_is_detected_by_content_and_corrupt_cut_off() {
         let judge = |length: usize| {
             check::reader(&bytes[..length], Some(kind)).unwrap().for_consumer(&newest)
         };
-        // A flatbuffer ends with a few bytes that no reader looks at.
+        // A flatbuffer ends with a few bytes that readers ignore.
         let read = (1..=bytes.len()).find(|length| judge(*length).is_acceptable()).unwrap();
         assert!(bytes.len() - read < 32, "{name}: {read}");
         for length in 1..read {
             let cut = &bytes[..length];
             let verdict = judge(length);
             assert_eq!(rule(&verdict), Some(Rule::Corrupt), "{name}, {length} bytes: {verdict}");
-            // The places of the fields of a flatbuffer, and the name of the producer.
+            // These bytes are the offsets of the fields of a flatbuffer, and the producer's name.
             if length > 200 {
                 assert_eq!(in_memory(cut).kind, Some(kind), "{name}, {length} bytes");
             }
@@ -279,7 +280,7 @@ fn each_release_of_jaxlib_has_its_own_verdict() {
     let releases = Consumer::jax_releases("all").unwrap();
     let verdicts = check::path(&path).unwrap().for_consumers(&releases);
     assert_eq!((verdicts.oldest(), verdicts.newest()), (Some("0.8.0"), Some("0.11.0")));
-    // TensorFlow does not load it: the newest jaxlib stands for all of its releases.
+    // TensorFlow does not load it; the newest jaxlib represents all of its releases.
     let releases = Consumer::releases("all").unwrap();
     let verdicts: Vec<_> =
         check::path(&path).unwrap().for_consumers(&releases).into_iter().collect();
@@ -295,7 +296,7 @@ fn archive_of_arrays_is_verified_to_the_last_byte() {
         let bytes = fs::read(Path::new(KINDS).join(name)).unwrap();
         let opened = first(&Path::new(KINDS).join(name), &Options::default());
         assert!(opened.is_acceptable());
-        // In the data of the first entry: the second begins behind it.
+        // A position in the data of the first entry; the second entry begins behind it.
         let second = 4 + bytes[4..].windows(4).position(|mark| mark == b"PK\x03\x04").unwrap();
         let mut damaged = bytes.clone();
         damaged[second - 6] ^= 1;
@@ -324,7 +325,7 @@ fn arrays_that_cannot_be_moved_are_whole_or_not_all_the_same() {
         assert_eq!(whole.warnings()[0].rule, Rule::Unsupported, "{descr}");
         assert_eq!(rule(&npy(descr, "(3,)", 3 * item - 1)), Some(Rule::Corrupt), "{descr}");
     }
-    // Python objects have no size that the header tells, and NumPy does not load them.
+    // The header does not tell the size of Python objects, and NumPy does not load them.
     assert_eq!(rule(&npy("|O", "(3,)", 17)), Some(Rule::PickledObjects));
 }
 
@@ -341,14 +342,14 @@ fn no_bare_message_of_ifrt_passes_for_a_graph() {
     assert!(files.len() > 100);
     for path in files {
         let bytes = fs::read(&path).unwrap();
-        // The shape of a scalar has no bytes, and is an empty graph as well.
+        // The shape of a scalar has no bytes, which are an empty graph as well.
         if bytes.is_empty() {
             continue;
         }
         let verdict = in_memory(&bytes);
         let is_known = matches!(verdict.kind, Some(Kind::IfrtMessage | Kind::IfrtSerialized));
         assert!(is_known, "{}: {verdict}", path.display());
-        // TensorFlow takes it for a graph, and a name can say that it is meant as one.
+        // TensorFlow reads it as a graph, and its name can say that it is meant as one.
         let (_folder, graph) = file("message.pb", &bytes);
         assert_ne!(first(&graph, &Options::default()).kind, Some(Kind::IfrtMessage));
     }
@@ -382,7 +383,7 @@ fn a_walk_counts_what_is_of_no_kind_that_is_judged() {
     let judged = judged();
     assert_eq!(checked, judged);
     assert!(walk.is_of_directory() && walk.found_any());
-    // The corpus but for those, and its manifest.
+    // All files of the corpus that are not judged, and its manifest.
     assert_eq!(walk.skipped().count, (FILES.len() - judged.len() + 1) as u64);
     assert!(walk.skipped().paths.iter().any(|path| path.ends_with("orbax")));
     let refused: Vec<_> = verdicts.iter().filter(|verdict| !verdict.is_acceptable()).collect();
@@ -420,7 +421,7 @@ fn parts_of_an_artifact_are_neither_checked_nor_skipped() {
         assert_eq!(walk.by_ref().count(), checked, "{path}");
         assert_eq!(walk.skipped().paths, Vec::<PathBuf>::new(), "{path}");
     }
-    // A shard that lost its index, and parts that lost their state, belong to nothing.
+    // A shard without its index and parts without their state belong to nothing.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("ckpt.data-00000-of-00001"), b"\x01\x02\x03").unwrap();
     let mut walk = check::walk(folder.path(), &options);
@@ -450,7 +451,7 @@ fn excluded_paths_are_neither_checked_nor_skipped_nor_entered() {
         .without(|path, is_directory| is_directory || path == Path::new("array.npy"));
     let judged = judged().len();
     assert_eq!(walk.by_ref().count(), judged - 1);
-    // The corpus but for those, with its manifest and without its directory.
+    // All files of the corpus that are not judged, with its manifest and without its directory.
     assert_eq!(walk.skipped().count, (FILES.len() - judged + 1 - 1) as u64);
 }
 
@@ -491,7 +492,7 @@ fn links_pipes_and_loops_are_said_and_never_waited_for() {
     assert_eq!(skipped, ["gone", "loop", "pipe.pb", "self"]);
 }
 
-/// A graph of this producer, without nodes.
+/// Returns a graph of this producer, without nodes.
 fn graph_of(producer: i32) -> Vec<u8> {
     let number = [producer as u8 & 0x7f | 0x80, (producer >> 7) as u8];
     [&[0x22, 3, 0x08][..], &number].concat()
@@ -512,8 +513,8 @@ fn producer_is_ahead_of_the_window_from_day_22_on() {
     }
 }
 
-/// A SavedModel of one meta graph: the release that wrote it, whether default attributes were
-/// stripped, its producer.
+/// Returns a SavedModel of one meta graph, with the release that wrote it, whether default
+/// attributes were stripped, and its producer.
 fn saved_model(release: &str, stripped: bool, producer: i32) -> Vec<u8> {
     let field =
         |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat();
@@ -531,7 +532,7 @@ fn saved_model(release: &str, stripped: bool, producer: i32) -> Vec<u8> {
 #[test]
 fn patches_of_one_release_are_compatible_with_one_another() {
     let consumer = Consumer::tensorflow("2.16").unwrap();
-    // Newer than every release whose operations are known, so that these do not decide.
+    // Newer than every release whose operations are known, so that operations do not decide.
     let far = Consumer::newest().line(ArtifactLine::GraphDef).version + 300;
     for (release, warned) in [
         ("2.16.1", false),
@@ -547,7 +548,7 @@ fn patches_of_one_release_are_compatible_with_one_another() {
         let rules: Vec<_> = verdict.warnings().iter().map(|warning| warning.rule).collect();
         assert_eq!(rules.contains(&Rule::ForwardCompatibility), warned, "{release}: {verdict}");
     }
-    // Numbers of one's own are no release.
+    // A consumer with custom numbers is not a release.
     let consumer = consumer.with("graph_def=1000").unwrap();
     let (_folder, path) = file("saved_model.pb", &saved_model("2.16.1", false, 1400));
     assert_eq!(check::path(&path).unwrap().for_consumer(&consumer).warnings().len(), 1);
@@ -574,7 +575,7 @@ fn stripped_attributes_of_a_meta_graph_are_reported() {
 fn loader_refuses_functions_with_deprecated_operations() {
     let path = Path::new(DATA).join("tensorflow/sm/sm_tf2_dep_op_in_functions");
     let artifact = check::path(path).unwrap();
-    // With operations that are known, and without.
+    // With known operations, and without.
     for consumer in [Consumer::newest(), Consumer::newest().with("graph_def=2473").unwrap()] {
         let verdict = artifact.for_consumer(&consumer);
         assert!(verdict.is_acceptable(), "{verdict}");
@@ -596,7 +597,7 @@ fn a_check_that_is_stopped_has_no_verdict() {
     monitor.cancel();
     let cancelled = check::path(&path).unwrap().check(&options).unwrap_err();
     assert_eq!(Path::new(&cancelled.path), path);
-    // The walk ends with it.
+    // The walk ends with this error.
     let all: Vec<_> = check::all(KINDS, &options).collect();
     assert!(matches!(&all[..], [Err(_)]), "{all:?}");
 }

@@ -1,11 +1,11 @@
-//! Headers of npy files: each of some hundred is judged as NumPy judges it, which
-//! `tests/interop/numpy_headers.py` has asked.
+//! Tests that some hundred headers of npy files are judged as NumPy judges them;
+//! `tests/interop/numpy_headers.py` recorded NumPy's answers.
 
 use std::{fs, path::Path};
 
 use serdes_check::{self as check, Options, Rule, Verdict};
 
-/// Verdict on a file with this header, and `bytes` zeros behind it.
+/// Returns the verdict on a file with this header, and `bytes` zeros behind it.
 fn verdict(version: u8, header: &str, bytes: usize) -> Verdict {
     let text = match version {
         3 => header.as_bytes().to_vec(),
@@ -38,7 +38,7 @@ fn npy_headers_are_taken_as_numpy_takes_them() {
         }
     }
     assert!(taken > 250 && refused > 200, "{taken} {refused}");
-    // NumPy has no type of one byte that is called f1: ml_dtypes writes float8_e5m2 so.
+    // NumPy has no one-byte type `f1`; ml_dtypes writes float8_e5m2 under that name.
     let differ: Vec<_> = differ.iter().filter(|line| !line.contains("'<f1'")).collect();
     assert!(differ.is_empty(), "{} differ: {differ:#?}", differ.len());
 }

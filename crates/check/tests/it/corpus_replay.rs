@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 #[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
-/// Runs `target` over the corpus of that name; panics with the name of the file on a finding.
+/// Runs `target` over the corpus `name`; panics with the name of the file on a finding.
 fn replay(name: &str, target: fn(&[u8])) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let mut replayed = 0;

@@ -1,5 +1,5 @@
-//! The table of rules is complete: each rule has an artifact that it is about, a row of words, and
-//! its place in `docs/rules.md`.
+//! Tests that the table of rules is complete: each rule has an artifact that breaks it, a
+//! description, and its place in `docs/rules.md`.
 //!
 //! `cargo xtask rules` writes the page anew.
 
@@ -17,7 +17,7 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// The artifacts of `tests/data/rules`, by the rule that each is called after.
+/// Returns the artifacts of `tests/data/rules`, by the rule that each is named after.
 fn artifacts() -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(root().join("tests/data/rules")).unwrap();
     entries
@@ -27,7 +27,7 @@ fn artifacts() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// A shared library of C, in a folder that lives as long as it is needed.
+/// Compiles C to a shared library, in a folder that is removed when the result is dropped.
 fn compiled(source: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("library.so");
@@ -40,8 +40,8 @@ fn compiled(source: &Path) -> (tempfile::TempDir, PathBuf) {
     (folder, library)
 }
 
-/// Options for checking the artifact of a rule: only one loader refuses unknown attributes, and some
-/// rules are about older releases of jaxlib.
+/// Returns the options for checking the artifact of a rule: only one loader refuses unknown
+/// attributes, and some rules are about older releases of jaxlib.
 fn options_for(artifact: &Path) -> Options {
     let name = artifact.file_stem().unwrap_or_default();
     let is_of_load = name == Rule::UnknownAttribute.id();
@@ -72,8 +72,8 @@ fn is_about(verdict: &Verdict, rule: Rule) -> bool {
         || verdict.warnings().iter().any(|warning| warning.rule == rule)
 }
 
-/// Rules that nothing breaks in this build, for as long as that is so: every line's minimum is its
-/// first number.
+/// Returns true for rules that no artifact can break in this build, because every line's minimum is
+/// its first number.
 fn is_out_of_reach(rule: Rule) -> bool {
     let minimums =
         ["device_state", "ifrt_serdes"].map(|line| registry().line(line).unwrap().minimum);
@@ -108,7 +108,7 @@ fn rule_rows_have_a_meaning_and_name_no_option() {
     }
 }
 
-/// The words of a line, with the code between two backticks as one.
+/// Splits a line into words; code between two backticks is one word.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut is_code) = (Vec::<String>::new(), false);
     for word in line.split(' ') {
@@ -124,7 +124,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// A line of the page in lines of at most 100 columns. Rows of tables and headings are not broken.
+/// Wraps a line of the page at 100 columns. Rows of tables and headings are not broken.
 fn wrapped(line: &str) -> String {
     if line.starts_with(['|', '#']) {
         return line.to_owned();

@@ -1,5 +1,6 @@
-//! SavedModels whose variables or assets are gone, damaged, or those of another model, as each of
-//! TensorFlow's loaders takes them (`tests/interop/tensorflow_variables.py` asks the real ones).
+//! Tests of SavedModels whose variables or assets are missing, damaged, or those of another model,
+//! with the outcome of each of TensorFlow's loaders (`tests/interop/tensorflow_variables.py` asks
+//! the real ones).
 
 use std::{
     fs,
@@ -47,13 +48,13 @@ impl Model {
         self.checked(&Options::default())
     }
 
-    /// Outcomes of `load_v1`, `load` and `cpp`.
+    /// Returns the outcomes of `load_v1`, `load` and `cpp`.
     fn loaders(&self) -> [Outcome; 3] {
         let loaders = self.verdict().loaders.unwrap();
         [loaders.load_v1, loaders.load, loaders.cpp]
     }
 
-    /// Writes the checkpoint anew, with what `change` makes of each tensor.
+    /// Writes the checkpoint again, with each tensor as `change` leaves it.
     fn rewrite(&self, change: impl Fn(&mut Tensor) -> bool) {
         let prefix = self.path("variables/variables");
         let mut tensors = tensors(&prefix);
@@ -135,7 +136,7 @@ fn saved_model_without_variables_is_unreadable_in_python() {
     for name in ["references", "resources", "objects", "tables", "old_format"] {
         let model = Model::new(name);
         fs::remove_dir_all(model.path("variables")).unwrap();
-        // The C++ loader goes on without.
+        // The C++ loader continues without it.
         assert_eq!(model.loaders(), [Unreadable, Unreadable, Acceptable], "{name}");
         let verdict = model.verdict();
         assert_eq!(first_rule(&verdict), Rule::NotFound, "{verdict}");
@@ -150,7 +151,7 @@ fn saved_model_without_variables_is_unreadable_in_python() {
 fn saved_model_that_restores_nothing_needs_no_data() {
     let model = Model::new("nothing");
     fs::remove_file(model.data()).unwrap();
-    // The objects are described in the data file, and only one loader makes objects.
+    // The data file describes the objects, and only one loader creates objects.
     assert_eq!(model.loaders(), [Acceptable, Unreadable, Acceptable]);
     fs::write(model.index(), b"").unwrap();
     assert_eq!(model.loaders(), [Acceptable, Unreadable, Acceptable]);
@@ -169,7 +170,7 @@ fn saved_model_with_a_lost_or_cut_data_file_is_unreadable() {
         assert_eq!(model.loaders(), [Unreadable; 3], "{name}");
         let verdict = model.verdict();
         assert_eq!(first_rule(&verdict), Rule::NotFound, "{verdict}");
-        // Of what the model is refused for, no warning says the same again.
+        // No warning repeats a reason for which the model is refused.
         let lost: Vec<_> = verdict.reasons().iter().map(|one| one.message.clone()).collect();
         assert!(verdict.warnings().iter().all(|one| !lost.contains(&one.message)), "{verdict}");
     }
@@ -257,12 +258,13 @@ fn saved_model_with_a_variable_of_another_shape() {
         });
         model.loaders()
     };
-    // A reference is assigned with its shape, a resource takes any but in the making of objects.
+    // Assignment to a reference variable checks the shape; a resource variable takes any shape,
+    // except where objects are created.
     assert_eq!(refused("references", "kernel"), [Unacceptable; 3]);
     assert_eq!(refused("resources", "kernel"), [Acceptable; 3]);
     let variable = "list/0/.ATTRIBUTES/VARIABLE_VALUE";
     assert_eq!(refused("objects", variable), [Acceptable, Unacceptable, Acceptable]);
-    // This one says itself that it takes any number of rows.
+    // This variable declares that it takes any number of rows.
     assert_eq!(refused("objects", "any_rows/.ATTRIBUTES/VARIABLE_VALUE"), [Acceptable; 3]);
     assert_eq!(refused("tables", "mutable/.ATTRIBUTES/table-keys"), [Unacceptable; 3]);
 }
@@ -277,7 +279,7 @@ fn saved_model_whose_objects_are_not_described() {
         tensor.texts.iter_mut().for_each(|text| text.truncate(text.len() / 2));
         true
     });
-    // What the saver reads is there; what the objects are is not.
+    // The tensors that the saver reads exist; those of the objects do not.
     assert_eq!(model.loaders(), [Acceptable, Unreadable, Acceptable]);
 }
 
@@ -292,7 +294,7 @@ fn saved_model_without_an_asset() {
         assert_eq!(model.loaders(), [Unreadable; 3], "{name}");
         assert_eq!(first_rule(&model.verdict()), Rule::NotFound, "{name}");
     }
-    // Nothing reads this one before a function is called.
+    // Nothing reads this asset before a function is called.
     let model = Model::new("unread");
     fs::remove_dir_all(model.path("assets")).unwrap();
     assert_eq!(model.loaders(), [Acceptable; 3]);
@@ -317,7 +319,7 @@ fn saved_model_whose_table_has_lines_that_no_table_takes() {
         fs::write(model.path("assets/words.txt"), "one\ntwo\nthree").unwrap();
         assert_eq!(model.loaders(), [Acceptable; 3], "{name}");
     }
-    // Nothing reads this one before a function is called.
+    // Nothing reads this asset before a function is called.
     let model = Model::new("unread");
     fs::write(model.path("assets/words.txt"), "one\none\n").unwrap();
     assert_eq!(model.loaders(), [Acceptable; 3]);
@@ -329,7 +331,8 @@ fn saved_model_with_two_assets_for_one_tensor() {
         let info = field(1, b"asset_path_initializer:0");
         field(6, &[field(1, &info), field(2, file.as_bytes())].concat())
     };
-    // Python takes the last one of a name, an object its own, and a session neither.
+    // Of two files with one name, Python takes the last, an object takes its own, and a session
+    // takes neither.
     for (files, load_v1, load) in [
         (["words.txt", "words.txt"], Acceptable, Acceptable),
         (["words.txt", "other.txt"], Unreadable, Acceptable),
@@ -356,7 +359,7 @@ fn saved_model_whose_table_has_its_path_in_a_variable() {
     let loaders = verdict.loaders.unwrap();
     assert_eq!([loaders.load_v1, loaders.load, loaders.cpp], [Unreadable; 3], "{verdict}");
     assert_eq!(verdict.reasons()[0].place.as_deref(), Some("index_asset_path"), "{verdict}");
-    // The variable is restored as well: its value may be used or the one that is assigned.
+    // The variable is restored as well: either the restored or the assigned value may be used.
     let verdict = Model::new("path_restored").verdict();
     assert_eq!(verdict.outcome(), Acceptable, "{verdict}");
     let [warning] = verdict.warnings() else { panic!("one warning: {verdict}") };

@@ -1,4 +1,5 @@
-//! Damaged and hostile artifacts: no crash, no hang, and a verdict that the format allows.
+//! Tests that damaged and hostile artifacts cause no crash and no hang, and get a verdict that the
+//! format allows.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ fn read(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(DATA).join(path)).unwrap()
 }
 
-/// Every flip of one bit, and every truncation.
+/// Returns every flip of one bit, and every truncation.
 fn damages(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let flips = (0..bytes.len() * 8).map(|bit| {
         let mut copy = bytes.to_vec();
@@ -32,7 +33,7 @@ fn damaged_graph_has_a_verdict_without_guessed_versions() {
             let whole = graph::read(&damaged, Message::GraphDef, form, &ReadOptions::default());
             let scanned = graph::versions(&damaged, Message::GraphDef, form);
             if let Ok(whole) = whole {
-                // What the whole check takes, the scan takes as well, and both see the same
+                // The scan accepts everything that the full check accepts, and both find the same
                 // versions.
                 let scanned = scanned.unwrap();
                 let versions =
@@ -107,7 +108,7 @@ fn damaged_checkpoint_is_found_if_its_data_is_verified() {
         write(&index_path, &damaged);
         let verdict = check::all(&prefix, &options).next().unwrap().unwrap();
         if verdict.is_acceptable() && verdict.warnings().is_empty() {
-            // A number written with a byte more than it needs is the same number.
+            // A varint with one byte more than it needs is the same number.
             let found = check::path(&prefix).unwrap().inspect().unwrap();
             assert_eq!(found.tensors, expected.tensors, "{verdict}");
         }
@@ -197,7 +198,7 @@ proptest! {
 
     #[test]
     fn strings_of_any_length_cross_windows(length in 0_usize..700_000, shift in 0_usize..9) {
-        // Characters of two to four bytes, so that windows cut them.
+        // Characters of two to four bytes, so that they cross the borders of windows.
         let device: String = "é€𝄞".chars().cycle().take(length / 3).collect();
         let node = [field(1, b"a"), field(4, &vec![b'x'; shift]), field(2, b"NoOp"), field(4, device.as_bytes())].concat();
         let graph = [field(1, &node), field(4, &[0x08, 0x07])].concat();

@@ -1,5 +1,5 @@
-//! Every artifact of the corpus gets the verdict that TensorFlow 2.21 gave, wherever the reason is
-//! ours to judge.
+//! Tests that every artifact of the corpus gets the verdict of TensorFlow 2.21, as far as this
+//! crate judges the reason.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -8,7 +8,7 @@ use serdes_check::{self as check, Consumer, Loader, Options, Outcome, Verdict};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tensorflow");
 
-/// The operation whose recorded verdict counts for artifacts of a kind.
+/// Returns true if the recorded verdict of `operation` counts for artifacts of `kind`.
 fn decides(kind: &str, operation: &str) -> bool {
     matches!(
         (kind, operation),
@@ -53,7 +53,7 @@ fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
             (_, "version_min_consumer") => (Outcome::Unacceptable, Some("min_consumer")),
             (_, "version_bad_consumer") => (Outcome::Unacceptable, Some("bad_consumer")),
             (_, "op_deprecated") => (Outcome::Unacceptable, Some("deprecated_op")),
-            // A healthy file of another kind, although no parser of graphs takes it.
+            // A valid file of another kind, although no parser of graphs accepts it.
             (_, "parse") if text(record, "id") == "gzip_of_graph" => {
                 (Outcome::Unreadable, Some("other_kind"))
             }
@@ -61,8 +61,8 @@ fn every_graph_of_the_corpus_gets_tensorflows_verdict() {
             (_, "graph_structure") => (Outcome::Unreadable, Some("corrupt")),
             (_, "tags") => (Outcome::Unreadable, Some("not_found")),
             (_, "missing_file") => (Outcome::Unreadable, Some("not_found")),
-            // Whether an operation exists, and which attributes it has, is known to TensorFlow's
-            // registry alone.
+            // Only TensorFlow's registry knows whether an operation exists and which attributes it
+            // has.
             (_, "op_unknown" | "node_attr") => continue,
             other => panic!("no expectation for {other:?}"),
         };
@@ -109,7 +109,7 @@ fn every_checkpoint_of_the_corpus_gets_tensorflows_verdict() {
             (_, "version_bad_consumer") => (Outcome::Unacceptable, Some("bad_consumer")),
             (_, "missing_file") => (Outcome::Unreadable, Some("not_found")),
             // The recorded operation restores tensors by their expected names and types; the
-            // checkpoint itself has every one it lists.
+            // checkpoint itself has every tensor that it lists.
             (_, "missing_tensor") => continue,
             (_, "entry_dtype") => continue,
             _ => (Outcome::Unreadable, Some("corrupt")),
@@ -148,8 +148,8 @@ fn a_directory_is_walked_and_every_artifact_in_it_judged() {
     assert_eq!(worst(&verdicts), Some(Outcome::Acceptable), "{verdicts:?}");
 }
 
-/// A model that TensorFlow 2.21 has exported, with a `MutableHashTable` as `table`: 2.12.0 refuses
-/// to load it, and 2.13.1, 2.14.1, 2.15.1, 2.16.2 and 2.21.0 take it.
+/// Uses a model that TensorFlow 2.21 exported, with a `MutableHashTable` as `table`: 2.12.0 refuses
+/// to load it, and 2.13.1, 2.14.1, 2.15.1, 2.16.2 and 2.21.0 accept it.
 #[test]
 fn an_object_that_a_release_cannot_save_is_named() {
     let path = Path::new(DATA).join("objects/mutable_table");

@@ -1,5 +1,5 @@
-//! Limits on the memory that the check of an artifact of JAX takes: a file is read whole, and its
-//! constants stay where they lie.
+//! Tests of the memory that the check of a JAX artifact takes: the whole file is read, and its
+//! constants are not copied.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::{MEMORY, counting};
 
 const MIB: usize = 1 << 20;
 
-/// Bytes of the constant: 100 MB.
+/// Size of the constant: 100 MB.
 const CONSTANT: usize = 100_000_000;
 
 fn varints(numbers: &[u64]) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn varints(numbers: &[u64]) -> Vec<u8> {
     out
 }
 
-/// A module with a dictionary that names one constant of as many bytes.
+/// Returns a module with a dictionary that names one constant of `constant` bytes.
 fn module(constant: usize) -> Vec<u8> {
     // A location; the string `a.b`; a dictionary of it and the constant; the constant.
     let mut dense = varints(&[18, 0, constant as u64]);
@@ -64,6 +64,6 @@ fn a_module_of_100_mb_of_constants_takes_twice_the_file() {
     let peak = MEMORY.peak_usage() - before;
     assert_eq!(artifact.kind(), Kind::StableHlo);
     assert!(verdict.is_acceptable(), "{verdict:?}");
-    // What has arrived is moved as it grows, so that a part of it is there twice for a moment.
+    // The buffer is moved as it grows, so that a part of it exists twice for a moment.
     assert!(peak <= 2 * size + 16 * MIB, "{peak} bytes for {size}");
 }

@@ -1,4 +1,4 @@
-//! Limits on the memory that readers take, counted by the allocator of this program.
+//! Tests of the memory that readers take, counted by the allocator of this program.
 
 mod jax;
 mod torch;
@@ -10,7 +10,8 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Held by the test that runs: there is one allocator for all, which counts inputs as well.
+/// Returns the lock of the running test: all tests share one allocator, which counts inputs as
+/// well.
 fn counting() -> MutexGuard<'static, ()> {
     static COUNTING: Mutex<()> = Mutex::new(());
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! Limits on the memory that files of PyTorch take, whatever their pickles describe.
+//! Tests of the memory that files of PyTorch take, whatever their pickles describe.
 
 use std::{
     io::{Cursor, Write},
@@ -15,21 +15,21 @@ use serdes_tensors::{
 
 use crate::{MEMORY, counting};
 
-/// Bytes of memory for each byte of the file, and whatever its length.
+/// Bytes of memory per byte of the file, and bytes independent of its length.
 const PER_BYTE: usize = 8;
 const LEAST: usize = 64 << 20;
 
-/// Time for a file, in a build without optimisation.
+/// Limit on the time for a file, in a build without optimisation.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Bytes of the pickles.
+/// Length of the pickles in bytes.
 const LENGTH: usize = 4 << 20;
 
 fn text(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A list of as many of these operations as fit.
+/// Returns a list of as many of these operations as fit.
 fn list_of(operations: &[u8]) -> Vec<u8> {
     repeated(b"](", operations, b"e")
 }
@@ -38,7 +38,7 @@ fn repeated(before: &[u8], operations: &[u8], behind: &[u8]) -> Vec<u8> {
     [before, &operations.repeat(LENGTH / operations.len()), behind].concat()
 }
 
-/// Numbered operations, one behind the other.
+/// Returns numbered operations, one after the other.
 fn numbered(before: &[u8], one: impl Fn(u32) -> Vec<u8>, behind: &[u8]) -> Vec<u8> {
     let mut operations = before.to_vec();
     for number in 0.. {
@@ -50,7 +50,8 @@ fn numbered(before: &[u8], one: impl Fn(u32) -> Vec<u8>, behind: &[u8]) -> Vec<u
     [&operations[..], behind].concat()
 }
 
-/// Parts of a tensor's description, in the memo: its function 1, its storage 2, an empty dict 3.
+/// Puts the parts of a tensor's description into the memo: its function (1), its storage (2), an
+/// empty dict (3).
 fn tensor_parts() -> Vec<u8> {
     [
         &b"ctorch._utils\n_rebuild_tensor_v2\nq\x010("[..],
@@ -63,12 +64,12 @@ fn tensor_parts() -> Vec<u8> {
     .concat()
 }
 
-/// A tensor whose shape and strides are a tuple of the memo.
+/// Returns a tensor whose shape and strides are a tuple of the memo.
 fn tensor_of(shape: u8) -> Vec<u8> {
     vec![b'h', 1, b'(', b'h', 2, b'K', 0, b'h', shape, b'h', shape, 0x89, b'h', 3, b't', b'R']
 }
 
-/// Families of pickles that describe much with few bytes.
+/// Returns families of pickles that describe much with few bytes.
 fn families() -> Vec<(&'static str, Vec<u8>)> {
     let ones = [&b"("[..], &b"K\x01".repeat(64), b"tq\x050"].concat();
     let long = "m".repeat(LENGTH / 2);
@@ -157,7 +158,7 @@ fn of_protocol_2(operations: &[u8]) -> Vec<u8> {
     [b"\x80\x02", operations, b"."].concat()
 }
 
-/// The most memory that work takes at once beside what it is given, and its time.
+/// Returns the peak memory of `work` in addition to its input, and its time.
 fn measured(work: impl FnOnce()) -> (usize, Duration) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -248,7 +249,7 @@ fn torch_distributed_chunks_take_8_times_their_length() {
             pairs.iter().flat_map(|(name, value)| [&text(name)[..], value].concat()).collect();
         [&b"}("[..], &pairs, b"ub"].concat()
     };
-    // One chunk of many dimensions, as often as fits; and the places of as many.
+    // As many chunks of many dimensions as fit; and the offsets of as many.
     let numbers = [&b"("[..], &b"K\x01".repeat(64), b"tq\x050"].concat();
     let chunk = [
         class("ChunkStorageMetadata").as_bytes(),

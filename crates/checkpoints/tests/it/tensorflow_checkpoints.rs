@@ -1,7 +1,7 @@
-//! Checkpoints that TensorFlow 2.21 judged, good, odd and broken: every recorded verdict, status
-//! and reason is ours as well.
+//! Tests on good, odd and broken checkpoints that every verdict, status and reason equals the one
+//! recorded from TensorFlow 2.21.
 //!
-//! `ckpt_verdicts.jsonl` holds one line an operation on a checkpoint in `ckpt/`.
+//! `ckpt_verdicts.jsonl` holds one line per operation on a checkpoint in `ckpt/`.
 
 use std::{
     collections::BTreeMap,
@@ -27,8 +27,8 @@ fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tensorflow")
 }
 
-/// A refusal of an operation: the status, the class of the reason, and the two checksums if it is
-/// about some.
+/// A refusal of an operation: the status, the class of the reason, and the two checksums if the
+/// reason is a mismatch of checksums.
 #[derive(Debug)]
 struct Refusal {
     status: StatusCode,
@@ -444,7 +444,7 @@ fn crafted_tables_and_entries_are_judged_as_by_tensorflow() {
             let theirs = theirs.as_str().unwrap();
             compared += 1;
             let agrees = match (theirs, outcome) {
-                // Where the real process dies, we must only not.
+                // Where the real process dies, ours only must not.
                 ("CRASH", _) => true,
                 ("OK", outcome) => outcome.is_ok(),
                 ("REFUSED", outcome) => outcome.is_err(),

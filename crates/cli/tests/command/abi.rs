@@ -1,4 +1,4 @@
-//! `serdes abi diff` as a gate: what it answers, and with which status.
+//! Tests of `serdes abi diff` as a gate: its answers and exit statuses.
 
 use std::{
     fs,
@@ -18,8 +18,8 @@ fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// The strategy's own example, with what a header can say of zero in each field, and more keys for
-/// all.
+/// Writes the example of the version strategy, with all that a header can say about zero in its
+/// fields, and with `more` keys.
 fn example(folder: &Path, name: &str, more: &str, version: &str) -> String {
     let fields = [
         ("cannot_be_zero", "int32_t", 0, 4, r#","zero":"no-op""#),
@@ -159,7 +159,7 @@ fn c_headers_are_compared_as_they_are() {
     let object = object(&found);
     assert_eq!((&object["required"], &object["moved"]), (&"minor".into(), &"minor".into()));
     assert_eq!(object["changes"][0]["field"], "count");
-    // Our own, in the layout that it has by default.
+    // This project's own header, in its default layout.
     let root = root();
     let own = root.join("include/serdes_stream_executor.h");
     let found = diff(&["tensorflow-2.14", own.to_str().unwrap(), "--allow", "minor"]);

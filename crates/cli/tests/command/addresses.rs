@@ -1,4 +1,4 @@
-//! Paths that are addresses, and states of several parts. What a bucket does is in
+//! Tests of paths that are addresses, and of states of several parts. Tests with buckets are in
 //! tests/interop/object_store.py.
 
 use std::{
@@ -15,8 +15,8 @@ use std::{
 
 use crate::testkit::{objects, serdes, state_of, status, text, tiny};
 
-/// A server of files, which counts what it sends of them. `/moved/NAME` sends on to `/NAME`, and
-/// `/whole/NAME` takes no ranges.
+/// A file server that counts the bytes that it sends. `/moved/NAME` redirects to `/NAME`, and
+/// `/whole/NAME` ignores ranges.
 struct Web {
     address: String,
     sent: Arc<AtomicU64>,
@@ -88,7 +88,7 @@ fn serve(
     }
 }
 
-/// A state of a tensor of `bytes` bytes.
+/// Returns a state with a tensor of `bytes` bytes.
 fn large_state(bytes: usize) -> Vec<u8> {
     use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
     use serdes_device_state::{Versions, WriteOptions};

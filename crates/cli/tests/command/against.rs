@@ -1,4 +1,4 @@
-//! `serdes check --against`: what a change does to the releases that load an artifact.
+//! Tests of `serdes check --against`: how a change affects which releases load an artifact.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::testkit::{command, copy_model, data, objects, printed, status};
 const GOOD: &str = "tf2";
 const REFUSED_BY_2_21: &str = "sm_tf2_bad_consumers_V";
 
-/// Puts the message of a model of the tests at a place.
+/// Copies the message of a test model to `place`.
 fn put(folder: &Path, place: &str, model: &str) {
     copy_model(model, &folder.join(place));
 }
@@ -79,7 +79,7 @@ fn a_revision_is_compared_artifact_by_artifact() {
     assert!(text.contains("models/worse: worse") && !text.contains("models/same:"), "{text}");
     assert!(text.contains("5 artifacts against HEAD: 1 worse"), "{text}");
 
-    // Below the top of the work tree, by a path from there.
+    // In a folder of the work tree, by a path relative to it.
     let below = check(&folder.join("models"), &["worse", "--against", "HEAD", "--json"]);
     assert_eq!(change(&objects(&below), "worse")["change"], "worse");
     let better = check(folder, &["models/better", "--against", "HEAD"]);

@@ -1,4 +1,5 @@
-//! Files at addresses that change while they are read: what comes out is one of them, or an error.
+//! Tests of files at addresses that change while they are read: the result is the old or the new
+//! file, or an error.
 
 use std::{
     fs,
@@ -12,25 +13,25 @@ use std::{
 
 use crate::testkit::{command, status, text};
 
-/// Elements of each of the two tensors: more than comes with the first requests.
+/// Elements of each of the two tensors: more than the first requests fetch.
 const ELEMENTS: usize = 400 << 10;
-/// Headers of a server for a file and for its successor, of the same length.
+/// A server's headers for a file and for its successor of the same length.
 type Headers = (&'static str, &'static str);
 const TIME: &str = "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
 const LATER: &str = "Last-Modified: Wed, 21 Oct 2015 07:28:09 GMT\r\n";
 const BOTH: &str = "ETag: \"a\"\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
 
-/// A file that another one takes the place of.
+/// A file that is replaced by another one.
 struct Changing {
     old: Vec<u8>,
     new: Vec<u8>,
     headers: Headers,
-    /// The number of the first request, of those that ask for bytes, that finds the new one.
+    /// The number of the first request for bytes that finds the new file.
     at: usize,
     asked: Mutex<usize>,
 }
 
-/// A server of one file, under any path but that of an index; lists of a bucket are empty.
+/// Starts a server that serves one file under any path but an index's; lists of a bucket are empty.
 fn serve(file: Changing) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -89,7 +90,7 @@ fn answer(stream: &TcpStream, file: &Changing) {
     }
 }
 
-/// Runs the command where `s3://` leads to the server.
+/// Runs the command with `s3://` directed to the server.
 fn run(address: &str, arguments: &[&str]) -> Output {
     command()
         .args(arguments)
@@ -101,7 +102,7 @@ fn run(address: &str, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A file of two tensors, all of this byte, in the form of a name.
+/// Writes a file of two tensors filled with `byte`, in the format that `name` suggests.
 fn tensors(folder: &Path, name: &str, byte: u8) -> Vec<u8> {
     use serdes::ifrt::{DType, Shape};
     use serdes_device_state::{Durability, Versions, WriteOptions};
@@ -119,15 +120,16 @@ fn tensors(folder: &Path, name: &str, byte: u8) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// The byte that all of a converted npy file's data consists of; `None` if it is a mix.
+/// Returns the byte that fills the data of a converted npy file; `None` if there are different
+/// ones.
 fn byte_of(path: &Path) -> Option<u8> {
     let bytes = fs::read(path).unwrap();
     let data = &bytes[bytes.len() - 2 * ELEMENTS..];
     data.iter().all(|byte| *byte == data[0]).then_some(data[0])
 }
 
-/// Converts a file that changes at each of the first requests, until it changes too late; how often
-/// that was an error.
+/// Converts a file that changes at the first request, then at the second, and so on, until it
+/// changes too late; returns how often that was an error.
 fn convert(scheme: &str, name: &str, headers: Headers) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = [1, 2].map(|byte| tensors(folder.path(), name, byte));

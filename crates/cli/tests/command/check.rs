@@ -1,4 +1,4 @@
-//! `serdes check`: verdicts on graphs, checkpoints, states and directories.
+//! Tests of `serdes check`: verdicts on graphs, checkpoints, states and directories.
 
 use std::{
     fs,
@@ -57,7 +57,7 @@ fn graphs_are_judged_for_the_consumer_that_is_asked_about() {
     assert_eq!(objects(&piped)[0]["path"], "-");
 }
 
-/// A graph of one node of a deprecated operation, made by `producer`.
+/// Returns a graph with one node of a deprecated operation, made by `producer`.
 fn old_graph(producer: u8) -> Vec<u8> {
     [&[0x0a, 8, 0x0a, 1, b'a', 0x12, 3, b'O', b'l', b'd', 0x22, 2, 0x08][..], &[producer]].concat()
 }
@@ -87,7 +87,7 @@ fn a_directory_is_walked_and_the_worst_verdict_decides() {
         (status_of_all, all),
         (2, vec!["unreadable".into(), "unacceptable".into(), "acceptable".into()])
     );
-    // For people: a line an artifact, and a table at the end.
+    // For people: one line per artifact, and a table at the end.
     let shown = serdes(&["check", text(folder.path())]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("old.pb") && !shown.contains("notes.txt"), "{shown}");
@@ -127,10 +127,10 @@ fn warnings_are_reasons_under_strict() {
         (1, &"deprecated_op".into())
     );
     assert_eq!(objects(&strict)[0]["reasons"][0]["where"], "a");
-    // As another kind, and as one that does not exist.
+    // As another kind, and as a kind that does not exist.
     assert_eq!(status(&serdes(&["check", text(&path), "--kind", "tensor_bundle"])), 2);
     assert_eq!(status(&serdes(&["check", text(&path), "--kind", "nonsense"])), 2);
-    // A list of the caller's own.
+    // A list of operations of the caller.
     let list = folder.path().join("list.json");
     fs::write(&list, r#"{"deprecated": [{"name": "Old", "version": 5, "replacement": "New"}]}"#)
         .unwrap();
@@ -160,7 +160,7 @@ fn checkpoint_is_checked_by_prefix_index_and_every_byte() {
     let found = serdes(&["check", text(&flipped), "--verify-data", "--json"]);
     assert_eq!((status(&found), &objects(&found)[0]["reasons"][0]["rule"]), (2, &"corrupt".into()));
     assert_eq!(status(&serdes(&["check", text(&data.join("hdr_minc_2/ckpt"))])), 1);
-    // A model, by its tags, and without its message.
+    // A model selected by its tags, and one without its message.
     let model = root().join("tests/data/tensorflow/sm/tf1_two");
     assert_eq!(status(&serdes(&["check", text(&model), "--tags", "serve"])), 0);
     let found = serdes(&["check", text(&model), "--tags", "nothing", "--json"]);
@@ -168,7 +168,7 @@ fn checkpoint_is_checked_by_prefix_index_and_every_byte() {
         (status(&found), &objects(&found)[0]["reasons"][0]["rule"]),
         (2, &"not_found".into())
     );
-    // No tags at all are asked for by an empty list.
+    // An empty list asks for a meta graph without tags.
     let untagged = tempfile::tempdir().unwrap();
     fs::write(untagged.path().join("saved_model.pb"), [0x12, 2, 0x12, 0]).unwrap();
     assert_eq!(status(&serdes(&["check", text(untagged.path()), "--tags", ""])), 0);
@@ -183,7 +183,8 @@ fn checkpoint_is_checked_by_prefix_index_and_every_byte() {
     assert_eq!(objects(&found)[0]["reasons"][0]["rule"], "not_found");
 }
 
-/// A checkpoint of one tensor whose data is a hole: long to read, and no room on the disk.
+/// Creates a checkpoint of one tensor in a sparse data file, which takes long to read and no space
+/// on the disk.
 #[cfg(target_os = "linux")]
 fn checkpoint_of_a_hole(prefix: &Path, size: u64) {
     let varint = |mut value: u64| {
@@ -222,7 +223,7 @@ fn check_of_data_stopped_by_ctrl_c_has_no_verdict() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Once it listens for SIGINT, and not before.
+    // Not before the process handles SIGINT.
     let process = format!("/proc/{}/status", child.id());
     let listens = || {
         let state = fs::read_to_string(&process).unwrap();
@@ -239,7 +240,7 @@ fn check_of_data_stopped_by_ctrl_c_has_no_verdict() {
     assert!(objects(&found)[0]["error"].as_str().unwrap().contains("cancelled"), "{found:?}");
 }
 
-/// A bracket alone makes no pattern of a name.
+/// A bracket alone does not make a name a pattern.
 #[test]
 fn a_name_that_is_no_pattern_and_of_no_file_is_not_found() {
     for name in ["absent[1", "absent[1]", "absent-*"] {

@@ -1,4 +1,4 @@
-//! `serdes check` of files of many kinds, of directories, of streams without an end.
+//! Tests of `serdes check` on files of many kinds, on directories, and on endless streams.
 
 use std::{fs, io::Write, process::Stdio};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::testkit::{command, data, objects, objects_of, printed, serdes, status, text};
 
-/// A directory with a graph, an array, an ONNX model and notes.
+/// Creates a directory with a graph, an array, an ONNX model and notes.
 fn mixed() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("build")).unwrap();
@@ -91,14 +91,14 @@ fn unjudged_kinds_can_be_refused_or_left_out() {
         check(&["--exclude", "*.md", "--exclude", "*.onnx", "--require-known"]),
         (0, [3, 0])
     );
-    // As in .gitignore: a folder, a place at the top, a pattern that takes back.
+    // As in .gitignore: a folder, a path at the top, a pattern that includes again.
     assert_eq!(check(&["--exclude", "build/"]), (0, [2, 2]));
     assert_eq!(check(&["--exclude", "/x.pb"]), (0, [3, 2]));
     assert_eq!(check(&["--exclude", "**/x.pb"]), (0, [2, 2]));
     assert_eq!(check(&["--exclude", "*.pb", "--exclude", "!graph.pb"]), (0, [2, 2]));
     let wrong = serdes(&["check", text(folder.path()), "--exclude", "a{b"]);
     assert_eq!(status(&wrong), 2);
-    // What belongs to a SavedModel is neither.
+    // Files that belong to a SavedModel are neither checked nor skipped.
     let output = serdes(&["check", text(&data("tensorflow/sm")), "--json"]);
     assert_eq!(objects(&output).pop().unwrap()["skipped"], 0);
 }
@@ -125,7 +125,7 @@ fn a_stream_without_an_end_is_answered_from_its_beginning() {
             .unwrap();
         let mut input = child.stdin.take().unwrap();
         let block = pattern.repeat(1 << 15);
-        // Ends when the command has closed its end.
+        // Ends when the command has closed its end of the pipe.
         while input.write_all(&block).is_ok() {}
         drop(input);
         let output = child.wait_with_output().unwrap();

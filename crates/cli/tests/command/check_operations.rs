@@ -1,4 +1,4 @@
-//! `serdes check` of what the operations of a release decide.
+//! Tests of `serdes check` for verdicts that the operations of a release decide.
 
 use std::{
     fs,
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::testkit::{data, objects, root, serdes, status, text};
 
-/// A graph in text form.
+/// Writes a graph in text form.
 fn graph(folder: &Path, nodes: &str) -> PathBuf {
     let path = folder.join("graph.pbtxt");
     fs::write(&path, format!("{nodes} versions {{ producer: 2474 }}")).unwrap();
     path
 }
 
-/// The first object of a check, and its status.
+/// Returns the status and the first object of a check.
 fn check(path: &Path, arguments: &[&str]) -> (i32, Value) {
     let found = serdes(&[&["check", text(path), "--json"][..], arguments].concat());
     (status(&found), objects(&found).remove(0))
@@ -42,7 +42,7 @@ fn later_operation_is_refused_with_its_first_release() {
     assert!(reason["remedy"].as_str().unwrap().contains("2.15"), "{reason}");
     assert_eq!(check(&path, &["--tensorflow", "2.15"]).0, 0);
     assert_eq!(check(&path, &["--consumer", "graph_def=1395"]).0, 1);
-    // The operations of a number that is no release's are not known.
+    // For a number that is not a release's, the operations are unknown.
     let (code, object) = check(&path, &["--consumer", "graph_def=1396"]);
     assert_eq!((code, &object["release"]), (0, &Value::Null));
     assert_eq!(object["warnings"][0]["rule"], "forward_compatibility");
@@ -62,7 +62,7 @@ fn an_operation_of_ones_own_is_named_or_listed() {
     let list = folder.path().join("list");
     fs::write(&list, "# ours\nOurFusedOp\n").unwrap();
     assert_eq!(check(&path, &["--ops", text(&list)]).0, 0);
-    // A definition says what its nodes need.
+    // A definition declares what its nodes need.
     fs::write(&list, r#"{"name": "OurFusedOp", "attrs": [{"name": "T", "type": "type"}]}"#)
         .unwrap();
     let (code, object) = check(&path, &["--ops", text(&list)]);
@@ -78,7 +78,7 @@ fn own_operations_come_from_a_saved_model_or_a_list() {
     let field = |number: u8, content: &[u8]| {
         [&[number << 3 | 2, u8::try_from(content.len()).unwrap()][..], content].concat()
     };
-    // An attribute without a default, which the node does not have.
+    // An attribute without a default, which the node lacks.
     let attribute = field(4, &[field(1, b"T"), field(2, b"type")].concat());
     let list = |parts: &[u8]| field(1, &[&field(1, b"OurFusedOp")[..], parts].concat());
     let graph = field(1, &[field(1, b"a"), field(2, b"OurFusedOp")].concat());
@@ -105,7 +105,7 @@ fn own_operations_come_from_a_saved_model_or_a_list() {
     assert_eq!(check(&own, &["--ops", text(&serialized)]).0, 0);
     fs::write(&serialized, list(&attribute)).unwrap();
     assert_eq!(check(&own, &["--ops", text(&serialized)]).0, 1);
-    // What TensorFlow has is decided by the release, whatever the model lists.
+    // The release decides which operations TensorFlow has, whatever the model lists.
     let newer = data("tensorflow/sm/sm_tf2_no_fingerprint");
     assert_eq!(check(&own, &["--ops", text(&newer)]).0, 1);
     let empty = model("empty", &[]);
@@ -143,7 +143,7 @@ fn a_model_says_what_each_loader_does_and_one_of_them_decides() {
     assert_eq!(loaders.keys().collect::<Vec<_>>(), ["cpp", "load", "load_v1"]);
     let graph = root().join("tests/data/rules/empty.pb");
     assert_eq!(check(&graph, &[]).1["loaders"], Value::Null);
-    // Versions that tf.saved_model.load never looks at.
+    // Versions that tf.saved_model.load ignores.
     let differs = root().join("tests/data/rules/loader_differs");
     let (code, object) = check(&differs, &[]);
     assert_eq!((code, &object["loaders"]["load"]), (1, &"acceptable".into()), "{object}");

@@ -1,4 +1,4 @@
-//! `serdes check` for several releases at once.
+//! Tests of `serdes check` for several releases at once.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::testkit::{objects, printed, serdes, status, text};
 
-/// versions { producer: 2474 min_consumer: 1400 }: everything but 2.12 takes it.
+/// versions { producer: 2474 min_consumer: 1400 }: every release but 2.12 accepts it.
 const NOT_FOR_2_12: [u8; 8] = [0x22, 0x06, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a];
 
 fn graph(folder: &Path) -> String {
@@ -55,12 +55,12 @@ fn releases_are_a_range_or_named_one_by_one_in_any_order() {
         (1, "2.12 2.21".into(), true)
     );
     assert_eq!(releases(&["--tensorflow", "2.12..2.12"]), (1, "2.12".into(), true));
-    // An open end is the oldest or the newest.
+    // An open end stands for the oldest or the newest release.
     let newest = (0, "2.19 2.20 2.21".to_owned(), true);
     assert_eq!(releases(&["--tensorflow", "2.19.."]), newest);
     assert_eq!(releases(&["--tensorflow", ">=2.19"]), newest);
     assert_eq!(releases(&["--tensorflow", "..2.13"]), (1, "2.12 2.13".into(), true));
-    // One release alone is what it always was.
+    // For a single release there is no object with the list of releases.
     assert_eq!(releases(&["--tensorflow", "latest"]), (0, "2.21".into(), false));
     assert_eq!(releases(&["--tensorflow", "2.12"]), (1, "2.12".into(), false));
 }

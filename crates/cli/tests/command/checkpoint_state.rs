@@ -1,4 +1,4 @@
-//! TensorFlow's file `checkpoint`: what the commands make of it, and of the folder that it lies in.
+//! Tests of how the commands treat TensorFlow's file `checkpoint` and its folder.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::testkit::{data, objects, objects_of, serdes, status, text};
 
-/// A copy of a folder of checkpoints that TensorFlow wrote.
+/// Copies a folder of checkpoints that TensorFlow wrote.
 fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join(name);
@@ -21,19 +21,19 @@ fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
     (folder, copy)
 }
 
-/// The verdict on the file in a folder.
+/// Returns the verdict on the file in a folder.
 fn verdict(folder: &Path) -> Value {
     objects_of(&["check", text(&folder.join("checkpoint")), "--json"]).swap_remove(0)
 }
 
-/// The texts and places of what is warned of.
+/// Returns the texts and locations of the warnings.
 fn warnings(verdict: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let warnings = verdict["warnings"].as_array().unwrap();
     warnings.iter().map(|one| (text(&one["rule"]), text(&one["where"]))).collect()
 }
 
-/// The standard error of a command that fails.
+/// Runs a command that fails, and returns its standard error.
 fn refused(arguments: &[&str]) -> String {
     let output = serdes(arguments);
     assert_eq!(status(&output), 2, "{output:?}");
@@ -78,7 +78,7 @@ fn a_missing_newest_checkpoint_is_refused_by_name() {
     let expected =
         (json!("checkpoint_state"), json!("unreadable"), json!("not_found"), json!("ckpt-4"));
     assert_eq!(is, (&expected.0, &expected.1, &expected.2, &expected.3), "{found}");
-    // So the folder says, and what is converted instead.
+    // The folder gives the same reason; the message names what can be converted instead.
     let output = serdes(&["check", text(&run), "--json"]);
     assert_eq!(status(&output), 2);
     assert_eq!(objects(&output)[0]["reasons"][0]["rule"], "not_found");
@@ -109,7 +109,7 @@ fn checkpoints_that_are_not_pointed_to_are_said() {
     let of_folder = objects_of(&["check", text(&run), "--json"]);
     assert_eq!(warnings(&of_folder[0]), warnings(&found));
     assert_eq!(of_folder.iter().filter(|one| one["kind"] == "tensor_bundle").count(), 3);
-    // Older ones that are gone.
+    // Older checkpoints that are missing.
     let gone = "model_checkpoint_path: \"ckpt-4\" all_model_checkpoint_paths: \"ckpt-1\"";
     fs::write(run.join("checkpoint"), gone).unwrap();
     assert!(warnings(&verdict(&run)).contains(&("not_found".to_owned(), "ckpt-1".to_owned())));
@@ -120,7 +120,7 @@ fn a_state_whose_newest_checkpoint_is_damaged_is_refused() {
     let (_kept, run) = copy("run");
     fs::write(run.join("ckpt-4.index"), "no table").unwrap();
     assert_eq!(verdict(&run)["reasons"][0]["rule"], "corrupt");
-    // Each has a verdict of its own in the folder.
+    // In the folder each checkpoint has its own verdict.
     let of_folder = objects_of(&["check", text(&run), "--json"]);
     let refused = of_folder.iter().filter(|one| one["verdict"] == "unreadable");
     assert_eq!(refused.count(), 1, "{of_folder:?}");
@@ -160,7 +160,7 @@ fn v1_checkpoints_are_converted_by_file_pattern_and_list() {
         let tensors: Vec<_> = listed["tensors"].as_array().unwrap().iter().map(named).collect();
         assert_eq!(tensors, [(json!("a"), json!([3])), (json!("b"), json!([2, 2]))], "{source:?}");
     }
-    // One file of several, of which another one has a part of a tensor.
+    // One of several files; another one has a part of a tensor.
     let part = folder.path().join("model.ckpt-00000-of-00002");
     fs::copy(all.join("sharded/model.ckpt-00000-of-00001"), &part).unwrap();
     assert_eq!(status(&serdes(&["diff", text(&part), text(&target)])), 0);
@@ -203,7 +203,7 @@ fn a_folder_without_a_list_says_its_prefixes() {
     fs::remove_file(run.join("checkpoint")).unwrap();
     let said = refused(&["convert", text(&run), text(&run.join("o.sds"))]);
     assert!(said.contains("one of its 3 checkpoints"), "{said}");
-    // What Orbax before 0.5 keeps its tree in is called so, too.
+    // Orbax before 0.5 stores its tree in a file of the same name.
     fs::write(run.join("checkpoint"), b"\x81\xa1w\x01").unwrap();
     let said = refused(&["convert", text(&run), text(&run.join("o.sds"))]);
     assert!(said.contains("checkpoint of Orbax"), "{said}");

@@ -1,5 +1,5 @@
-//! Mistakes of users, and malicious files: the command says what is wrong, and nothing else
-//! happens.
+//! Tests of mistakes of users and of malicious files: the command says what is wrong, and does
+//! nothing else.
 
 use std::{
     fs,
@@ -17,20 +17,20 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Message about bad usage or a failure.
+/// Returns the message about bad usage or a failure.
 fn failed(arguments: &[&str]) -> String {
     let output = serdes(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
     text(&output.stderr)
 }
 
-/// A file that real PyTorch wrote.
+/// Returns a file that real PyTorch wrote.
 fn torch(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("tests/data/torch/2.15.0").join(name)
 }
 
-/// A safetensors file with this header, and these bytes behind it.
+/// Writes a safetensors file with this header, and these bytes behind it.
 fn safetensors(path: &Path, header: &str, data: &[u8]) {
     let length = (header.len() as u64).to_le_bytes();
     fs::write(path, [&length[..], header.as_bytes(), data].concat()).unwrap();
@@ -38,7 +38,7 @@ fn safetensors(path: &Path, header: &str, data: &[u8]) {
 
 #[test]
 fn an_id_that_is_empty_is_no_id() {
-    // As from a variable that is not set.
+    // As from an unset shell variable.
     let said = failed(&["merge", "x.sds", "--id", ""]);
     assert!(said.contains("--id"), "{said}");
     let part = ["save", "--from", "x.npy", "-o", "x.sds", "--part", "0/2", "--id", ""];
@@ -68,11 +68,11 @@ fn torch_file_is_shown_and_not_judged() {
     assert!(found["details"]["values"].as_str().unwrap().contains("param_groups"));
     let shown = text(&serdes(&["inspect", path]).stdout);
     assert!(shown.contains("0.weight") && shown.contains("F32["), "{shown}");
-    // A verdict on it is that there is none.
+    // The check only says that the file is of another kind.
     let output = serdes(&["check", path]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stdout).contains("other_kind"), "{output:?}");
-    // What cannot be read says why, beside what is known.
+    // For a file that cannot be read, the output has the reason and the known facts.
     let output = serdes(&["inspect", torch("module.pt").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("state_dict()"), "{output:?}");
@@ -98,7 +98,7 @@ fn words_of_a_file_do_nothing_to_a_terminal() {
         &["diff", path, path],
         &["inspect", target],
     ] {
-        // As if it were a terminal: nothing is filtered.
+        // With colours forced, as on a terminal, no escape sequences are stripped from the output.
         let all: Vec<&str> = arguments.iter().copied().chain(["--color", "always"]).collect();
         let output = serdes(&all);
         for shown in [&output.stdout, &output.stderr] {

@@ -1,4 +1,4 @@
-//! `serdes completions`: scripts for shells.
+//! Tests of `serdes completions`: scripts for shells.
 
 use crate::testkit::{printed, serdes, status};
 

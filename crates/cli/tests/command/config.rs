@@ -1,4 +1,4 @@
-//! `serdes.toml` and `serdes config`: which values count, and where they come from.
+//! Tests of `serdes.toml` and `serdes config`: which values take effect, and where they come from.
 
 use std::{fs, path::Path, process::Output};
 
@@ -10,7 +10,7 @@ fn serdes_in(folder: &Path, arguments: &[&str]) -> Output {
     command().args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// A folder with a model, `deep/er` and this configuration.
+/// Creates a folder with a model, `deep/er` and this configuration.
 fn project(configuration: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy_model("sm_tf2_bad_consumers_V", &folder.path().join("models/m"));
@@ -33,7 +33,7 @@ fn the_file_says_what_is_checked_and_for_whom() {
     assert_eq!(status(&checked), 1, "{checked:?}");
     let releases = objects(&checked).into_iter().find(|one| one["releases"].is_object()).unwrap();
     assert_eq!(releases["releases"].as_object().unwrap().len(), 2, "{releases}");
-    // From below, with paths relative to the file.
+    // From a subfolder, with paths relative to the configuration file.
     let checked = serdes_in(&project.path().join("deep/er"), &["check", "--json"]);
     assert_eq!(status(&checked), 1, "{checked:?}");
     assert_eq!(objects(&checked)[0]["path"], "../../models/m");
@@ -109,7 +109,7 @@ fn flags_of_the_file_are_taken_back() {
     assert_eq!(run(&["--no-require-known"]), 1);
     assert_eq!(run(&["--no-strict"]), 2);
     assert_eq!(run(&["--no-require-known", "--no-strict"]), 0);
-    // Of the two the last one counts.
+    // The last of the two options takes effect.
     assert_eq!(run(&["--no-require-known", "--no-strict", "--strict"]), 1);
     assert_eq!(run(&["--no-require-known", "--strict", "--no-strict"]), 0);
     let found = serdes_in(project.path(), &["config", "--no-strict", "--json"]);
@@ -148,7 +148,7 @@ fn unknown_release_in_the_file_is_told_with_its_line() {
         assert_eq!(status(&output), 2, "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(&format!("serdes.toml:3: {key}: ")), "{said}");
-        // What the command line says instead counts.
+        // The command line overrides the file.
         let known = ["--tensorflow", "2.21", "--jax", "jaxlib-0.9.1"];
         assert_eq!(status(&serdes(&[&check[..], &known].concat())), 0);
     }

@@ -1,4 +1,4 @@
-//! `serdes convert`: what others wrote, into a state and back.
+//! Tests of `serdes convert`: files of other programs, into a state and back.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A file that real PyTorch wrote.
+/// Returns a file that real PyTorch wrote.
 fn torch(name: &str) -> PathBuf {
     root().join("tests/data/torch/2.15.0").join(name)
 }
@@ -31,7 +31,7 @@ fn done(arguments: &[&str]) -> Output {
     output
 }
 
-/// Message of a failure; nothing was written.
+/// Runs a command that fails; asserts that it wrote nothing, and returns its message.
 fn refused(arguments: &[&str], target: &Path) -> String {
     let output = serdes(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
@@ -81,11 +81,11 @@ fn aliases_are_stored_once_in_a_state_and_written_out_elsewhere() {
     let found = names(&inspected);
     assert!(found.contains(&"again") && found.contains(&"base"), "{found:?}");
     done(&["diff", text(&torch("views.pt")), text(&weights)]);
-    // A state of a state keeps what it says of them.
+    // A state converted from a state keeps its metadata.
     done(&["convert", text(&state), text(&again)]);
     assert_eq!(fs::metadata(&state).unwrap().len(), fs::metadata(&again).unwrap().len());
     done(&["diff", text(&state), text(&again)]);
-    // Only the other name: then it is the one.
+    // If only the other name is selected, the tensor has that name.
     let only = folder.path().join("only.sds");
     done(&["convert", text(&state), text(&only), "--only", "again"]);
     assert_eq!(names(&inspect(&only)), ["again"]);
@@ -186,7 +186,7 @@ fn a_folder_of_orbax_is_told_with_who_reads_it() {
     let target = folder.path().join("a.sds");
     let said = refused(&["convert", text(folder.path()), text(&target)], &target);
     assert!(said.contains("serdes_ml.convert") && said.contains("serdes-ml[orbax]"), "{said}");
-    // The paths are in quotes inside of the shell's.
+    // The paths are quoted inside the quotes of the shell.
     assert!(said.contains(r#"python -c 'import serdes_ml; serdes_ml.convert(""#), "{said}");
 }
 
@@ -234,7 +234,7 @@ fn convert_lists_what_is_not_kept_with_a_tensor() {
     assert!(left_out.iter().any(|one| one["name"] == "parameter"), "{left_out:?}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("\"tag\", a str, is not kept"), "{said}");
-    // Values have no place among arrays.
+    // Values that are not arrays are left out.
     let output = done(&["convert", text(&source), text(&npz), "--only", "w", skip, "--json"]);
     let left_out = object(&output)["left_out"].as_array().unwrap().clone();
     for value in ["lr", "count", "word", "rng/0"] {
@@ -276,7 +276,7 @@ fn torch_distributed_checkpoint_is_judged_shown_and_converted() {
         let saved = folder.path().join("b.sds");
         done(&["save", "--from", text(&source), "-o", text(&saved)]);
         done(&["diff", text(&state), text(&saved)]);
-        // A part alone does not say what its tensors are called.
+        // A part alone does not have the names of its tensors.
         let part = source.join("__0_0.distcp");
         let target = folder.path().join("none.sds");
         let said = refused(&["convert", text(&part), text(&target)], &target);

@@ -1,10 +1,10 @@
-//! `serdes diff`: what counts as equal.
+//! Tests of `serdes diff`: what counts as equal.
 
 use std::{fs, path::Path};
 
 use crate::testkit::{objects, serdes, status, text};
 
-/// An npy file of these 64-bit floats.
+/// Writes an npy file of these 64-bit floats.
 fn npy(path: &Path, values: &[f64]) {
     let header =
         format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}\n", values.len());
@@ -69,7 +69,7 @@ fn incomparable_files_are_not_equal() {
     assert_eq!(status(&output), 2, "{output:?}");
 }
 
-/// Status 2 comes with an object for programs, too.
+/// With status 2 there is an object for programs as well.
 #[test]
 fn a_tensor_that_cannot_be_compared_is_an_object() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `serdes doctor`: environments of the caller, by path and by lock, and what it says of them.
+//! Tests of `serdes doctor`: the caller's environments, by path and by lock, and the output about
+//! them.
 
 use std::{fs, path::Path};
 
@@ -125,7 +126,7 @@ fn doctor_judges_artifacts_of_jax_for_the_jaxlib_that_is_found() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let found = objects(&output);
     assert_eq!((&found[1]["kind"], &found[1]["release"]), (&"jax_export".into(), &"0.9.1".into()));
-    // A release whose verdicts are not known, and none at all.
+    // A release whose verdicts are unknown, and no release.
     assert_eq!(run(&[("jax", "0.7.2"), ("jaxlib", "0.7.2")]).status.code(), Some(2));
     let output = run(&[("numpy", "2.2.0")]);
     assert_eq!((output.status.code(), objects(&output).len()), (Some(0), 1));

@@ -1,4 +1,4 @@
-//! `serdes explain`: rules and behaviours.
+//! Tests of `serdes explain`: rules and behaviours.
 
 use crate::testkit::{objects, printed, serdes, status};
 

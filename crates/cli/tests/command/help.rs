@@ -1,5 +1,4 @@
-//! The help of every command, as it was when somebody last read it; and that no command is without
-//! tests.
+//! Tests that the help of every command equals the reviewed text, and that every command has tests.
 //!
 //! `cargo xtask help` writes `tests/help` anew.
 
@@ -7,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::testkit::{command, printed};
 
-/// Every command, with its subcommands: `versions`, `versions lock`.
+/// Returns every command and subcommand: `versions`, `versions lock`.
 fn commands() -> Vec<Vec<String>> {
     let mut found = vec![vec![]];
     let mut at = 0;
@@ -33,11 +32,11 @@ fn help(path: &[String]) -> String {
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
-/// The names in the list of commands that a help has.
+/// Returns the names in the list of commands in a help text.
 fn subcommands(help: &str) -> Vec<String> {
     let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     list.take_while(|line| !line.is_empty())
-        // A description that is wrapped is further in.
+        // A continuation line of a description is indented further.
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")

@@ -1,4 +1,4 @@
-//! `serdes inspect`: what is shown, and that it does nothing to a terminal.
+//! Tests of `serdes inspect`: what it shows, and that its output does not control a terminal.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ fn a_directory_is_walked_and_each_artifact_in_it_shown() {
     let kinds: Vec<_> = objects(&whole).iter().map(|found| found["kind"].clone()).collect();
     assert_eq!(kinds, ["device_state", "safetensors"]);
     assert!(String::from_utf8(whole.stderr).unwrap().contains("1 file of no kind"));
-    // One that cannot be read is named, and the walk goes on.
+    // A file that cannot be read is named, and the walk continues.
     fs::write(models.join("aa.sds"), "no state").unwrap();
     let damaged = serdes(&["inspect", text(&models), "--json"]);
     assert_eq!(status(&damaged), 2);

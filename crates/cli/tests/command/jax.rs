@@ -29,7 +29,7 @@ fn every_jaxlib_has_an_object_and_the_path_one_for_all_of_them() {
     let all = &objects[3];
     assert_eq!(all["releases"]["0.11.1"], "unacceptable");
     assert_eq!((&all["oldest"], &all["newest"]), (&json!("0.10.2"), &json!("0.11.0")));
-    // For people, with the one that loads it in the help.
+    // The text for people, whose help names the release that loads it.
     let said = printed(&serdes(&["check", text(&path), "--jax", "0.11.1", "--jax", "0.11.0"]));
     assert!(said.contains("help: load it with jaxlib 0.11.0 or older"), "{said}");
     assert!(said.contains("it loads up to 0.11.0"), "{said}");
@@ -148,7 +148,7 @@ fn a_bare_message_of_ifrt_is_shown_as_the_type_that_is_named() {
     assert_eq!((&shown["type"], &shown["value"]), (&json!("Shape"), &json!([2, 3])));
 }
 
-/// The message of an element type that came with version 4.
+/// Writes the message of an element type that version 4 introduced.
 fn six_bit_float(folder: &Path) -> PathBuf {
     let path = folder.join("dtype.binpb");
     fs::write(&path, DType::F6E2M3FN.to_bytes(SerDesVersion::current()).unwrap()).unwrap();
@@ -193,7 +193,7 @@ fn a_message_of_ifrt_is_written_for_readers_of_another_version() {
     let oldest = fs::read(golden("serdes0.2x3.xla.ifrt.ShapeProto.binpb")).unwrap();
     assert_eq!(fs::read(&target).unwrap(), oldest);
     fs::write(&target, newer).unwrap();
-    // A value that names its type needs no word of the caller's.
+    // A value that names its type needs no option.
     let sharding =
         golden("serdes3.ConcreteEvenSharding_dev1_0_even_device.xla.ifrt.Serialized.binpb");
     let written = convert(&sharding, "3", &[]);

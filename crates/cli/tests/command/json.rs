@@ -1,5 +1,5 @@
-//! The objects of `--json` are those that `docs/cli.md` describes: every field of the page is in
-//! the object, and every field of the object on the page.
+//! Tests that the objects of `--json` are those that `docs/cli.md` describes: every field on the
+//! page is in the object, and every field of the object is on the page.
 
 use std::{collections::BTreeSet, fs};
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::testkit::{data, objects_of, root, text, tiny};
 
-/// The fields that the page gives the object of a command: `"name"` at the outermost level of the
-/// first braces behind the name.
+/// Returns the fields that the page documents for the object of a command: each `"name"` at the
+/// outermost level of the first braces behind the command's name.
 fn documented(name: &str) -> BTreeSet<String> {
     let page = fs::read_to_string(root().join("docs/cli.md")).unwrap();
     let entry = format!("- `{name}`");
@@ -26,14 +26,14 @@ fn documented(name: &str) -> BTreeSet<String> {
             '"' => {
                 let (word, behind) = rest.split_once('"').unwrap();
                 rest = behind;
-                // A value stands behind a colon or a bar.
+                // A value follows a colon or a bar.
                 let is_field = depth == 1 && !behind.starts_with('|');
                 if is_field {
                     fields.insert(word.to_owned());
                 }
             }
             ':' => {
-                // One value, or several with bars between them.
+                // One value, or several separated by bars.
                 let end = rest.find([',', '{', '[', '}']).unwrap();
                 if !rest[..end].trim().is_empty() {
                     rest = &rest[end..];

@@ -1,5 +1,5 @@
-//! Each kind of artifact and each command that reads one: what one command reads all read, or say in
-//! words why they do not.
+//! Tests of each kind of artifact with each command that reads artifacts: what one command reads,
+//! all read, or they say why they do not.
 
 use std::{
     fs,
@@ -8,15 +8,15 @@ use std::{
 
 use crate::testkit::{command, data, objects, objects_of, serdes, status, text, tiny};
 
-/// Expected result for an artifact: read by all; by check and inspect alone, with the message of
-/// the others; or recognised, with the message of the others.
+/// Expected result for an artifact: read by all commands; read by check and inspect only, with the
+/// message of the others; or only recognised, with that message.
 enum Read {
     ByAll,
     Judged(&'static str),
     Recognised(&'static str),
 }
 
-/// An artifact of each kind, made in this folder where there is none among the data.
+/// Returns an artifact of each kind, created in `folder` if the test data have none.
 fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
     use Read::{ByAll, Judged, Recognised};
     let state = folder.join("a.sds");
@@ -71,7 +71,7 @@ fn artifacts(folder: &Path) -> Vec<(&'static str, PathBuf, Read)> {
     ]
 }
 
-/// A library that exports what a plug-in does, and nothing else.
+/// Compiles a library that exports the symbols of a plug-in, and nothing else.
 fn plugin(folder: &Path) -> PathBuf {
     let (source, library) = (folder.join("plugin.c"), folder.join("plugin.so"));
     fs::write(&source, "int SE_InitPlugin(void) { return 0; }\n").unwrap();
@@ -116,26 +116,27 @@ fn every_command_reads_a_kind_or_says_why_not() {
         assert_eq!(status(&restored) == 0, kind == "device_state", "restore {kind}: {said}");
         if kind != "device_state" && kind != "graph_def" {
             assert!(said.contains("only device states are restored"), "restore {kind}: {said}");
-            // Only of what is converted.
+            // Only for artifacts that are converted.
             let is_converted = matches!(read, Read::ByAll) || kind == "meta_graph";
             assert_eq!(said.contains("`serdes convert"), is_converted, "restore {kind}: {said}");
         }
     }
 }
 
-/// Names that say nothing, or something else. A table of the name of an index is one.
+/// Names that say nothing about the kind, or that suggest another kind. A table with the name of an
+/// index is an index.
 const NAMES: [&str; 7] = ["x", "x.bin", "x.safetensors", "x.npz", "x.npy", "x.sds", "x.ckpt-1.txt"];
 
-/// True if a file of this kind and name is detected as its kind: a graph has no mark, so that its
-/// name counts more.
+/// Returns true if a file of this kind and name is detected as its kind. A graph has no magic
+/// number, so its name counts more.
 fn is_told(kind: &str, name: &str) -> bool {
     match kind {
         "graph_def" | "meta_graph" | "graph_def_text" => false,
-        // A message, which any name that says something overrules.
+        // A message: any name that suggests a kind overrules it.
         "ifrt_serialized" => matches!(name, "x" | "x.bin"),
-        // Notes of any name are a text; in a place where something is meant, that is said instead.
+        // Text under any name is a text file, unless the name calls for a certain kind.
         "text" => !matches!(name, "x.safetensors" | "x.npz" | "x.npy" | "x.sds"),
-        // An archive of that name is meant to have arrays.
+        // An archive called `x.npz` must have arrays.
         "zip" => name != "x.npz",
         _ => true,
     }
@@ -153,7 +154,7 @@ fn a_kind_is_told_by_content_whatever_its_name_is() {
             for command in ["check", "inspect"] {
                 let found = objects_of(&[command, text(&copy), "--json"]);
                 let found = &found[0]["kind"];
-                // An inspection of what lies elsewhere has no object.
+                // An inspection of something stored elsewhere has no object.
                 assert!(found == kind || found.is_null(), "{command} {kind} as {name}: {found}");
                 assert!(command == "inspect" || found == kind, "{kind} as {name}: {found}");
             }

@@ -1,4 +1,5 @@
-//! The contract of the command: a file a subcommand, and one for each thing that all of them do.
+//! Tests of the command's contract: one file per subcommand, and one for each feature that all of
+//! them share.
 
 mod abi;
 mod addresses;

@@ -1,4 +1,4 @@
-//! `serdes man`: manual pages.
+//! Tests of `serdes man`: manual pages.
 
 use crate::testkit::{printed, serdes, status};
 

@@ -1,4 +1,4 @@
-//! `serdes matrix`: the tables of releases.
+//! Tests of `serdes matrix`: the tables of releases.
 
 use crate::testkit::{objects, serdes, status};
 
@@ -39,7 +39,7 @@ fn matrix_has_the_releases_that_verdicts_know() {
 fn every_form_of_the_matrix_has_all_rows() {
     let rows = objects(&serdes(&["matrix", "--json"])).len();
     let markdown = text(&["matrix", "--format", "markdown"]);
-    // Two lines of each table are its head.
+    // Each table has two lines of header.
     let tables = markdown.lines().filter(|line| line.starts_with("|---")).count();
     let lines = markdown.lines().filter(|line| line.starts_with('|')).count();
     assert_eq!(lines, rows + 2 * tables);

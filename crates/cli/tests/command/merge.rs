@@ -1,4 +1,4 @@
-//! `serdes merge`: states that several processes saved, a part each.
+//! Tests of `serdes merge`: states of which several processes saved one part each.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `serdes negotiate`: what is agreed on, and what is said where nothing is.
+//! Tests of `serdes negotiate`: what is agreed on, and the message if nothing is.
 
 use std::{
     io::{BufRead, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::testkit::{command, objects, serdes, status};
 
-/// A server that ends with the test.
+/// A server that is stopped when the test ends.
 struct Server {
     child: Child,
     address: String,

@@ -1,4 +1,4 @@
-//! `serdes ops`: listing, showing and comparing operations.
+//! Tests of `serdes ops`: listing, showing and comparing operations.
 
 use crate::testkit::{objects, serdes, status};
 
@@ -51,7 +51,7 @@ fn an_attribute_shows_from_which_release_on_it_is_there() {
         (&attribute["name"], &attribute["last_release"]),
         (&"layout".into(), &"2.13".into())
     );
-    // What is printed is a list of operations, whatever more it says.
+    // The output is a list of operations, with additional fields.
     assert_eq!(object["first_release"], "2.12");
 }
 

@@ -1,4 +1,4 @@
-//! `serdes abi diff` over the layouts of the PJRT C API, which need no file.
+//! Tests of `serdes abi diff` over the layouts of the PJRT C API, which need no file.
 
 use std::process::{Command, Output};
 
@@ -29,7 +29,7 @@ fn any_two_minors_are_compared_by_their_names() {
     };
     assert!(has("PJRT_ExecuteOptions", "num_tasks", "appended"));
     assert!(has("PJRT_Api", "PJRT_Client_DmaMap", "appended"));
-    // A minor without a break passes the gate that allows none.
+    // A minor without a break passes a gate that allows no break.
     assert_eq!(diff(&["pjrt-0.111", "pjrt-0.112", "--allow", "minor"]).status.code(), Some(0));
     assert_eq!(diff(&["pjrt-0.74", "pjrt-0.75", "--allow", "minor"]).status.code(), Some(1));
 }

@@ -1,5 +1,6 @@
-//! `serdes plugin` over PJRT plug-ins: verdicts before and after loading, and what a plug-in cannot
-//! do to the command. The plug-ins are doubles in C (`tests/plugins/pjrt_table.c`).
+//! Tests of `serdes plugin` over PJRT plug-ins: verdicts before and after loading, and that a
+//! faulty plug-in does not harm the command. The plug-ins are test doubles in C
+//! (`tests/plugins/pjrt_table.c`).
 
 use std::{
     fs,
@@ -9,13 +10,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// A plug-in, which is there as long as this is.
+/// A plug-in whose file is removed on drop.
 struct Double {
     folder: tempfile::TempDir,
 }
 
 impl Double {
-    /// A plug-in of that minor, with a table of `size` bytes and these fault switches.
+    /// Compiles a plug-in of the minor `minor`, with a table of `size` bytes and these fault
+    /// switches.
     fn new(minor: u32, size: usize, switches: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let double = Self { folder };
@@ -47,12 +49,12 @@ impl Double {
             .unwrap()
     }
 
-    /// Status and object of `plugin check`.
+    /// Returns the status and the object of `plugin check`.
     fn check(&self, more: &[&str]) -> (i32, Value) {
         answer(&self.serdes("check", &[more, &["--json"]].concat()))
     }
 
-    /// True if the framework fits, and all the reasons why not.
+    /// Returns true if the framework fits, and all the reasons why not.
     fn fits(&self, framework: &str) -> (bool, String) {
         let (status, object) = self.check(&["--for", framework]);
         let fit = &object["for"];
@@ -88,7 +90,7 @@ fn a_library_is_inspected_without_loading_it() {
     let people = double.serdes("inspect", &[]);
     let text = String::from_utf8(people.stdout).unwrap();
     assert!(text.contains("a PJRT plug-in") && text.contains("PJRT 0.81"), "{text}");
-    // What no pattern finds is unknown, and no error.
+    // Facts that no pattern finds are unknown, which is not an error.
     let hidden = Double::new(81, 984, &["IN_CODE", "LOADED=ABORT"]);
     let (status, object) = answer(&hidden.serdes("inspect", &["--json"]));
     assert_eq!((status, &object["pjrt_version"]), (0, &Value::Null), "{object}");
@@ -96,7 +98,7 @@ fn a_library_is_inspected_without_loading_it() {
 
 #[test]
 fn first_error_of_a_client_is_a_warning_with_its_text() {
-    // jax#13763: the error was swallowed, and the next one said something else.
+    // jax#13763: the error was swallowed, and a later one misled.
     let (status, object) = Double::new(81, 984, &[]).check(&[]);
     assert_eq!((status, &object["accepted"]), (0, &true.into()), "{object}");
     assert_eq!((&object["pjrt_version"], &object["struct_size"]), (&"0.81".into(), &984.into()));
@@ -104,7 +106,7 @@ fn first_error_of_a_client_is_a_warning_with_its_text() {
     assert!(words(&object["warnings"]).contains("there is no chip"), "{object}");
     assert_eq!(object["attributes"]["stablehlo_current_version"], serde_json::json!([1, 13, 0]));
     assert_eq!((&object["platform"], object.get("for")), (&Value::Null, None));
-    // With options, and by name of the kind.
+    // With options, and with the kind given by name.
     let double = Double::new(81, 984, &["CLIENT=GIVEN"]);
     let plugin = format!("pjrt:{}:chips=1,name=x", double.path().display());
     let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
@@ -127,9 +129,9 @@ fn framework_that_demands_its_minor_refuses_reported_plugins() {
     assert!(Double::new(54, 808, &[]).fits("jaxlib-0.4.30").0);
     // pytorch/xla#6949: a framework of 0.40 and a plug-in of 0.47; intel-extension-for-openxla#27:
     // one of 0.40 and Intel's of 0.38. jaxlib 0.4.23 and 0.4.24 are of 0.40, and have the same
-    // gate.
+    // check.
     for (minor, framework) in [(47, "jaxlib-0.4.23"), (38, "jaxlib-0.4.24")] {
-        // Said before anything is loaded: this plug-in would end the process.
+        // Reported before anything is loaded: this plug-in would end the process.
         let double = Double::new(minor, 808, &["LOADED=ABORT"]);
         let (fits, reasons) = double.fits(framework);
         let words = [format!("0.{minor}"), "takes only its own, 0.40".to_owned()];
@@ -143,7 +145,7 @@ fn a_size_that_was_put_right_refuses_every_older_framework() {
     // weathernext#185, tpu-inference#1109, docker-python#1499: libtpu 0.0.23 is of 0.75.
     let double = Double::new(75, 960, &["LOADED=ABORT"]);
     for framework in ["jaxlib-0.6.2", "pjrt-0.70"] {
-        // Said before anything is loaded: this plug-in would end the process.
+        // Reported before anything is loaded: this plug-in would end the process.
         let (fits, reasons) = double.fits(framework);
         assert!(!fits, "{framework}");
         for part in ["PJRT_Plugin_Attributes_Args", "24 bytes", "at least 32"] {
@@ -158,7 +160,7 @@ fn facts_of_the_loaded_plugin_decide_too() {
     // iree#19223: the plug-in of 0.38 has no attributes, and the framework ended the process.
     let (fits, reasons) = Double::new(38, 808, &["NO_ATTRIBUTES"]).fits("jaxlib-0.4.36");
     assert!(!fits && reasons.contains("PJRT_Plugin_Attributes"), "{reasons}");
-    // One that answers an empty list has the function, and the framework goes on.
+    // A plug-in that returns an empty list has the function, and the framework continues.
     let empty = Double::new(38, 808, &["EMPTY_ATTRIBUTES"]);
     assert!(empty.fits("jaxlib-0.4.36").0);
     let (_, object) = empty.check(&[]);
@@ -173,12 +175,12 @@ fn facts_of_the_loaded_plugin_decide_too() {
     assert!(iree.fits("jaxlib-0.5.0").0);
     let (fits, reasons) = iree.fits("jaxlib-0.5.1");
     assert!(!fits && reasons.contains("PJRT_Device_DefaultMemory"), "{reasons}");
-    // aws-neuron-sdk#1095: another size than its own is refused, longer ones too.
+    // aws-neuron-sdk#1095: the plug-in refuses any size other than its own, even a longer one.
     let (status, object) = Double::new(54, 808, &["STRICT"]).check(&["--for", "pjrt-0.71"]);
     assert_eq!((status, &object["size_rule"]), (1, &"equal".into()), "{object}");
     assert!(words(&object["for"]["reasons"]).contains("demands exactly 24"), "{object}");
     assert!(Double::new(54, 808, &[]).fits("pjrt-0.71").0);
-    // No program of the framework is one that the plug-in reads.
+    // The plug-in reads none of the framework's programs.
     let (fits, reasons) = Double::new(112, 1144, &["STABLEHLO=9,0,0,9,1,0"]).fits("jaxlib-0.10.2");
     assert!(!fits && reasons.contains("StableHLO"), "{reasons}");
 }
@@ -199,7 +201,7 @@ fn every_release_is_asked_at_once() {
     let double = Double::new(81, 984, &[]);
     let (status, object) = double.check(&["--for", "all"]);
     let fits = object["for"].as_array().unwrap();
-    // Which of them fit is what is asked: some do.
+    // The question is which of them fit, and some do.
     assert_eq!(status, 0);
     assert!(fits.len() > 30, "{object}");
     let of = |name: &str| fits.iter().find(|fit| fit["framework"] == name).unwrap();
@@ -209,19 +211,19 @@ fn every_release_is_asked_at_once() {
         (&of("jaxlib-0.8.1")["fits"], &of("jaxlib-0.8.1")["pjrt_version"]),
         (&true.into(), &"0.81".into())
     );
-    // Two of them are a list too, and all that fit are status 0.
+    // Two of them are a list as well, and the status is 0 if all of them fit.
     let (status, object) = double.check(&["--for", "jaxlib-0.8.1", "--for", "pjrt-0.90"]);
     assert_eq!((status, object["for"].as_array().unwrap().len()), (0, 2), "{object}");
     let people = double.serdes("check", &["--for", "all"]);
     let text = String::from_utf8(people.stdout).unwrap();
-    // Releases with one answer are one line, and the reason has its rule.
+    // Releases with the same answer share one line, and the reason names its rule.
     let mut lines = text.lines().filter(|line| line.starts_with("jaxlib-"));
     assert!(lines.clone().count() < 12, "{text}");
     assert!(lines.any(|line| line.contains(" to ") && line.contains("does not fit (")), "{text}");
     assert!(text.contains("[struct_too_short]"), "{text}");
     let (status, object) = Double::new(20, 984, &[]).check(&["--for", "all"]);
     assert_eq!(status, 1, "none of them fits: {object}");
-    // An unknown framework is bad usage, and so is a question about the other kind.
+    // An unknown framework is bad usage, and so is a question about the other kind of plug-in.
     let (status, object) = double.check(&["--for", "jaxlib-9.9.9"]);
     assert_eq!(status, 2);
     assert!(object["error"].as_str().unwrap().contains("jaxlib-0.12.0.1"), "{object}");
@@ -262,7 +264,7 @@ fn plugin_call_that_does_not_return_is_given_up() {
     let (status, object) = double.check(&limit);
     assert_eq!(status, 2, "{object}");
     assert!(object["error"].as_str().unwrap().contains("dlopen did not return"), "{object}");
-    // What its file says answers the question that can be answered.
+    // The file alone answers the question as far as possible.
     let (status, object) = double.check(&[&["--for", "jaxlib-0.8.1"], &limit[..]].concat());
     assert_eq!((status, &object["accepted"]), (0, &Value::Null), "{object}");
     assert!(words(&object["warnings"]).contains("dlopen did not return"), "{object}");
@@ -275,7 +277,7 @@ fn a_plug_in_that_changes_the_process_changes_no_answer() {
     let switch = format!("MARK=\"{}\"", mark.display());
     let double = Double::new(81, 984, &["UNSETTLES", "CLIENT=GIVEN", &switch]);
     for more in [&["plugin.so"][..], &["plugin.so", "--in-process"]] {
-        // By a name that means something in this folder alone.
+        // By a path relative to this folder.
         let output = Command::new(env!("CARGO_BIN_EXE_serdes"))
             .args(["plugin", "check", "--json"])
             .args(more)
@@ -293,7 +295,7 @@ fn a_plug_in_that_changes_the_process_changes_no_answer() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects[0]["behaviour"], "pjrt_load");
     assert!(objects.len() > 60, "{}", objects.len());
-    // Nothing of it is loaded where its file decides.
+    // The plug-in is not loaded if its file decides.
     fs::remove_file(&mark).unwrap();
     assert!(!double.fits("jaxlib-0.6.2").0);
     assert!(!mark.exists());
@@ -364,7 +366,7 @@ fn plugin_of_the_sdk_is_judged_by_the_sizes_in_its_file() {
     assert_eq!((status, &object["oldest_framework"]), (0, &json!("0.29")), "{object}");
     let (_, object) = answer(&upstream.serdes("inspect", &["--json"]));
     assert_eq!(object["oldest_framework"], Value::Null);
-    // A library that is missing: the file alone decides, by what it says.
+    // A library that it needs is missing: the file alone decides.
     let switches =
         ["SYMBOL=serdes_oldest_framework_minor_29", "NEEDS=function_of_a_library_that_is_not_here"];
     let double = Double::new(80, 984, &switches);
@@ -379,7 +381,7 @@ fn plugin_of_the_sdk_is_judged_by_the_sizes_in_its_file() {
         (&object["size_rule"], &object["missing_optional"]),
         (&json!("since 0.29"), &json!([]))
     );
-    // A name that is no number says nothing.
+    // A symbol that does not end with a number says nothing.
     for symbol in ["serdes_oldest_framework_minor_", "serdes_oldest_framework_minor_2x"] {
         let double = Double::new(80, 984, &[&format!("SYMBOL={symbol}")]);
         assert!(!double.fits("jaxlib-0.6.2").0, "{symbol}");

@@ -1,5 +1,5 @@
-//! `serdes save` and `serdes restore` by way of a PJRT plug-in, the one over host memory, and what
-//! is left where it ends the process.
+//! Tests of `serdes save` and `serdes restore` with the PJRT plug-in over host memory, and of the
+//! files that remain if a plug-in ends the process.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The PJRT plug-in over host memory, built beside the command.
+/// Returns the PJRT plug-in over host memory, built beside the command.
 fn plugin() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -48,7 +48,7 @@ fn plugin() -> &'static Path {
     })
 }
 
-/// A file of tensors, one of which goes in pieces.
+/// Writes a file of tensors, one of which is transferred in pieces.
 fn source(folder: &Path) -> PathBuf {
     const LONG: usize = (2 << 20) + 400;
     let header = json!({
@@ -88,7 +88,7 @@ fn tensors_pass_through_a_pjrt_plugin_detected_by_itself() {
         let offered = fit["types"]["offered"].as_array().unwrap();
         assert!(offered.contains(&json!("BF16")), "{fit}");
         assert_eq!(fit["mesh"], json!({"fits": true, "needed": 1, "offered": 1}));
-        // Another device, of the other interface.
+        // A device of the other interface.
         let other = folder.path().join("c.safetensors");
         let mut restore = serdes();
         save_output(restore.args(["restore", text(&state), "--to", text(&other), "--json"]));
@@ -128,7 +128,7 @@ fn invalid_pjrt_plugin_argument_is_an_error_of_status_2() {
     }
 }
 
-/// The plug-in that dies, compiled into this folder.
+/// Compiles the plug-in that ends its process into this folder.
 fn dying(folder: &Path) -> PathBuf {
     let library = folder.join("libdying.so");
     let compiled = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
@@ -142,7 +142,7 @@ fn dying(folder: &Path) -> PathBuf {
     library
 }
 
-/// Contents of a folder, and true if all of it is complete: files may be unfinished.
+/// Returns the contents of a folder, and true if no file in it is unfinished.
 fn files(folder: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, bool) {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let (parts, whole): (Vec<_>, Vec<_>) =
@@ -151,7 +151,7 @@ fn files(folder: &Path) -> (BTreeMap<PathBuf, Vec<u8>>, bool) {
     (whole.collect(), parts.is_empty())
 }
 
-/// The functions at which a plug-in dies: while it is opened, while arrays come and go, at the end.
+/// The functions in which a plug-in ends the process: on opening, during transfers, at the end.
 const FUNCTIONS: &[&str] = &[
     "PJRT_Plugin_Initialize",
     "PJRT_Client_Create",
@@ -166,8 +166,8 @@ const FUNCTIONS: &[&str] = &[
     "PJRT_Client_Destroy",
 ];
 
-/// Runs `command`, which writes `target`, with plug-ins that die; there is `old` at the target
-/// before, and what it leads to is `new`.
+/// Runs `command` with plug-ins that end the process. The file at `target` is `old` before, and
+/// `new` after success.
 fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners: &[&str]) {
     let elsewhere = tempfile::tempdir().unwrap();
     let library = dying(elsewhere.path());
@@ -188,7 +188,7 @@ fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners:
                 .output()
                 .unwrap();
             match output.status.code() {
-                // It lived, or the work was done before.
+                // The plug-in did not end the process, or did so after the work was done.
                 Some(0) => assert!(fs::read(target).unwrap() == new, "{what}: {output:?}"),
                 status => {
                     died += 1;
@@ -208,7 +208,7 @@ fn survives(command: &[&str], folder: &Path, target: &Path, new: &[u8], manners:
     save_output(serdes().args(command).arg("--json"));
     assert!(files(folder).1, "{command:?}");
     assert!(fs::read(target).unwrap() == new);
-    // Not every function is called twice, and the last ones come when the work is done.
+    // Not every function is called twice, and the last ones are called after the work is done.
     assert!(died >= 6 * manners.len(), "{command:?}: {died}");
 }
 
@@ -246,7 +246,7 @@ fn save_finds_a_plug_in_that_answers_and_copies_nothing() {
     let new = fs::read(&state).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let library = dying(elsewhere.path());
-    // The place of the memory in the arguments, in words.
+    // The index of the memory among the arguments, in units of eight bytes.
     for (name, word) in [("PJRT_Buffer_ToHostBuffer", "4"), ("PJRT_Buffer_CopyRawToHost", "3")] {
         let slot = function(name).unwrap().slot(Minor::new(80)).unwrap();
         let mut found = 0;
@@ -287,7 +287,7 @@ fn put_and_get(address: &str) {
         let client = Client::connect(&format!("http://{address}")).await.unwrap();
         assert_eq!(client.devices().len(), 2);
         for device in client.devices().iter().map(|device| device.id).collect::<Vec<_>>() {
-            // In pieces, as a whole, with narrow elements, none.
+            // In pieces, as a whole, with narrow elements, and empty.
             for (dtype, elements) in
                 [(DType::F32, 3 << 20), (DType::BF16, 7), (DType::S4, 9), (DType::F64, 0)]
             {
@@ -324,7 +324,7 @@ fn server_over_a_pjrt_plugin_holds_arrays_and_keeps_its_state() {
     assert_eq!(diff.status.code(), Some(0), "{diff:?}");
 }
 
-/// Result of a server over a plug-in that may die: its status, and its last message.
+/// Returns the status and the last message of a server over a plug-in that may end the process.
 fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i32>, String) {
     let mut server = serdes()
         .args(["serve", "--json", "--keep", "0", "--state", text(state), "--plugin", text(library)])
@@ -337,7 +337,7 @@ fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i
     let mut last = lines.next().unwrap_or_default();
     let said: Value = serde_json::from_str(&last).unwrap_or_default();
     if let Some(address) = said["listening"].as_str() {
-        // It may die over this, and then it ends by itself.
+        // The plug-in may end the server's process here.
         if is_put_and_got(address) {
             let _ = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
         }
@@ -346,7 +346,7 @@ fn served(state: &Path, library: &Path, dying: [(&str, String); 3]) -> (Option<i
     (server.wait().unwrap().code(), last)
 }
 
-/// True if arrays come back. A failure is reported by then: the server is gone.
+/// Returns true if arrays are read back. If not, the server has ended and has reported the failure.
 fn is_put_and_got(address: &str) -> bool {
     use serdes::ifrt::{DType, Shape};
     use serdes_proxy::Client;
@@ -390,7 +390,7 @@ fn plugin_that_dies_under_a_server_leaves_the_old_state() {
                 ("DYING_MANNER", manner.to_owned()),
             ],
         );
-        // Whatever happened, what is there is a whole state with everything in it.
+        // Whatever happened, the file is a complete state with everything in it.
         let diff = serdes().args(["diff", text(&source), text(&state)]).output().unwrap();
         assert_eq!(diff.status.code(), Some(0), "{what}: {diff:?}");
         if status != Some(0) {
@@ -402,7 +402,7 @@ fn plugin_that_dies_under_a_server_leaves_the_old_state() {
         }
     }
     assert!(died >= 10, "{died}");
-    // The next server takes away the lock that a dead one has left.
+    // The next server removes the lock that a dead one left.
     let alive = [("DYING_SLOT", "0"), ("DYING_CALL", "0"), ("DYING_MANNER", "exit")];
     let (status, said) =
         served(&state, &library, alive.map(|(name, value)| (name, value.to_owned())));

@@ -1,4 +1,4 @@
-//! `serdes plugin`: verdicts on plug-ins, and what they cannot do to the command.
+//! Tests of `serdes plugin`: verdicts on plug-ins, and that faulty ones do not harm the command.
 
 use std::{
     fs,
@@ -49,7 +49,7 @@ fn output_of_a_plugin_is_no_result() {
     assert_eq!(objects(&save).len(), 1);
 }
 
-/// `exit(0)` in a plug-in is no "accepted".
+/// `exit(0)` in a plug-in does not count as "accepted".
 #[test]
 #[cfg(target_os = "linux")]
 fn a_plugin_that_ends_the_process_is_refused() {
@@ -102,8 +102,8 @@ fn the_suite_goes_on_behind_a_behaviour_that_crashes() {
     assert!(shown.contains(" failed, ") && !shown.contains(&failed), "{shown}");
 }
 
-/// While an initialiser hangs, the dynamic loader's lock is held: a wait with a limit that needs it
-/// would block.
+/// While an initialiser hangs, the dynamic loader's lock is held: a wait with a time limit that
+/// needs this lock would block.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_library_whose_initialiser_hangs_is_given_up() {
@@ -203,7 +203,7 @@ fn plugin_check_of_a_folder_names_platforms_and_devices() {
     let report = &objects(&check)[0];
     assert_eq!(report["platforms"].as_array().unwrap().len(), 1, "{report}");
     assert!(!report["devices"].as_array().unwrap().is_empty(), "{report}");
-    // The same platform twice, and a file that is no library: the others stay.
+    // A platform that occurs twice and a file that is not a library do not affect the others.
     fs::copy(&library, folder.path().join("z_again.so")).unwrap();
     fs::write(folder.path().join("z_again.so.switches"), "name=STUB\n").unwrap();
     fs::write(folder.path().join("z_text.so"), "no library").unwrap();

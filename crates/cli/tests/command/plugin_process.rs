@@ -1,4 +1,4 @@
-//! Plug-ins that end or change the process while it works.
+//! Tests of plug-ins that end or change the process while it works.
 
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn a_plugin_that_ends_the_process_is_an_error_of_the_work() {
     assert_eq!(hidden(place), 0);
 }
 
-/// Number of files that are half written or hidden.
+/// Returns the number of files that are unfinished or hidden.
 fn hidden(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap().flatten();
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count()
@@ -104,7 +104,7 @@ fn a_plugin_that_ends_the_process_leaves_nothing_of_any_target() {
     assert_eq!(status(&whole), 0, "{whole:?}");
     fs::create_dir(place.join("inner")).unwrap();
     std::os::unix::fs::symlink("inner/real.sds", place.join("link.sds")).unwrap();
-    // Of a saver that lives: leftovers of others are not touched.
+    // This file belongs to a running saver: only leftovers of dead ones are removed.
     let alive = fs::File::create(place.join(".a.sds.0123456789abcdef.partial")).unwrap();
     alive.lock().unwrap();
     let long = format!("{}.sds", "x".repeat(250));
@@ -205,7 +205,7 @@ fn streams_reach_the_process_that_works_with_a_plugin() {
     assert_eq!(status(&output), 0, "{output:?}");
     fs::write(place.join("a.sds"), &output.stdout).unwrap();
     assert_eq!(status(&serdes(place, &["check", "a.sds", "--verify-data"])), 0);
-    // Bad usage is told by the process that is asked.
+    // Bad usage is reported by the process that was started.
     let bad = serdes(place, &["restore", "absent.sds", "--plugin", "./libstub.so", "--json"]);
     assert_eq!(status(&bad), 2, "{bad:?}");
     assert!(error(&bad).contains("absent.sds"), "{bad:?}");

@@ -1,5 +1,5 @@
-//! Output of `serdes plugin` and `serdes explain` about plug-ins besides their verdicts: the
-//! behaviours of the suite, the interface of a library, and text for people.
+//! Tests of the output of `serdes plugin` and `serdes explain` about plug-ins besides their
+//! verdicts: the behaviours of the suite, the interface of a library, and text for people.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::testkit::{objects, printed, serdes, status};
 
-/// A shared library that exports one function.
+/// Compiles a shared library that exports one function.
 #[cfg(target_os = "linux")]
 fn library(folder: &Path, function: &str) -> PathBuf {
     let (source, library) = (folder.join("library.c"), folder.join("library.so"));
@@ -107,7 +107,7 @@ fn state_round_trips_over_a_best_fit_platform() {
     assert_eq!(status(&difference), 0, "{difference:?}");
 }
 
-/// The outcomes of the plug-in of the tests with these fault switches, and the status.
+/// Returns the outcomes for the test plug-in with these fault switches, and the status.
 #[cfg(target_os = "linux")]
 fn verify(faults: &str, arguments: &[&str]) -> (i32, Vec<Value>) {
     let (_folder, library) = crate::testkit::stub(faults);
@@ -148,7 +148,7 @@ fn a_known_failure_may_fail_and_must_not_pass() {
     let (status_of_failure, found) = verify("crash=memset32", &known);
     let failed = found.iter().find(|one| one["behaviour"] == "memset32").unwrap();
     assert_eq!((status_of_failure, &failed["known"]), (0, &true.into()), "{failed}");
-    // It passes, and the list says otherwise.
+    // The behaviour passes, but the list says that it fails.
     assert_eq!(verify("", &known).0, 1);
     fs::write(&list, "memset23\n").unwrap();
     let (status, found) = verify("", &known);
@@ -186,7 +186,7 @@ fn results_go_into_files_by_their_forms() {
     assert_eq!((status(&output), output.stdout.len()), (0, 0), "{output:?}");
     let line = fs::read_to_string(json).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["behaviour"], "memset");
-    // Without a form it is text, as in every report, and nothing else is printed.
+    // Without a format it is text, as in every report, and nothing else is printed.
     let lines = file("lines.txt");
     let output = serdes(&["plugin", "verify", "host", "--only", "memset", "-o", &lines]);
     assert_eq!((status(&output), output.stdout.len()), (0, 0), "{output:?}");

@@ -1,4 +1,5 @@
-//! `serdes check`: reports of whole folders of models, against what ten TensorFlows did.
+//! Tests of `serdes check`: reports on whole folders of models, compared with ten releases of
+//! TensorFlow.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,17 +12,17 @@ use serde_json::Value;
 
 use crate::testkit::{command, objects, printed, root, status, text};
 
-/// By model, the releases that refused it.
+/// The releases that refused a model, by model.
 type Refusals = BTreeMap<String, BTreeSet<String>>;
 
-/// The archive of artifacts with the answers of each release of TensorFlow.
+/// Opens the archive of artifacts with the answers of each release of TensorFlow.
 fn corpus() -> zip::ZipArchive<Cursor<Vec<u8>>> {
     let bytes = fs::read(root().join("tests/data/tensorflow/op_corpus.zip")).unwrap();
     zip::ZipArchive::new(Cursor::new(bytes)).unwrap()
 }
 
-/// Puts the SavedModels that TensorFlow 2.21 has saved into a folder; what `load_v1` of ten releases
-/// said of each.
+/// Puts the SavedModels of TensorFlow 2.21 into a folder; returns which of ten releases' `load_v1`
+/// refused each of them.
 fn models_of_2_21(folder: &Path) -> Refusals {
     let mut corpus = corpus();
     let names: Vec<String> = corpus.file_names().map(|name| name.unwrap().into_owned()).collect();
@@ -43,7 +44,7 @@ fn models_of_2_21(folder: &Path) -> Refusals {
     of_2_21.collect()
 }
 
-/// The releases that refused, of answers by ranges of releases.
+/// Returns the releases that refused, from answers by ranges of releases.
 fn refusing(answers: &[Value]) -> BTreeSet<String> {
     let minor = |release: &Value| {
         let release = release.as_str().unwrap().strip_prefix("2.").unwrap();
@@ -54,7 +55,8 @@ fn refusing(answers: &[Value]) -> BTreeSet<String> {
     releases.map(|release| format!("2.{release}")).collect()
 }
 
-/// The refusals in a page of HTML: cells of the class `no` below the releases of the header.
+/// Returns the refusals in a page of HTML: cells of the class `no` below the releases of the
+/// header.
 fn of_html(page: &str) -> Refusals {
     let between = |text: &'static str, end: &'static str| {
         move |part: &str| part.split_once(text).unwrap().1.split_once(end).unwrap().0.to_owned()
@@ -78,7 +80,7 @@ fn of_html(page: &str) -> Refusals {
     rows.map(row).collect()
 }
 
-/// The refusals in SARIF: the releases of results that are errors.
+/// Returns the refusals in SARIF: the releases of results that are errors.
 fn of_sarif(page: &str) -> Refusals {
     let log: Value = serde_json::from_str(page).unwrap();
     let mut found = Refusals::new();
@@ -94,7 +96,7 @@ fn of_sarif(page: &str) -> Refusals {
     found
 }
 
-/// The refusals in the table for people.
+/// Returns the refusals in the table for people.
 fn of_table(page: &str) -> Refusals {
     let mut lines = page.lines();
     let releases: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
@@ -135,7 +137,7 @@ fn reports_say_what_ten_tensorflows_did() {
     assert_eq!(of_sarif(&fs::read_to_string(sarif).unwrap()), refused(&expected));
 }
 
-/// A graph of an operation that no release has, below the nodes that are before it.
+/// Returns a graph with an operation that no release has, after the nodes `before`.
 fn graph(before: &[&str], unknown: &str) -> String {
     let node =
         |name: &str, operation: &str| format!("node {{ name: {name:?} op: {operation:?} }}\n");
@@ -149,7 +151,7 @@ fn check(folder: &Path, more: &[&str]) -> std::process::Output {
     check.output().unwrap()
 }
 
-/// The fingerprints of the results by the file that they are about.
+/// Returns the fingerprints of the results, by file.
 fn fingerprints(folder: &Path, releases: &str) -> BTreeMap<String, String> {
     let sarif = check(folder, &["--tensorflow", releases, "--format", "sarif"]);
     let log: Value = serde_json::from_slice(&sarif.stdout).unwrap();
@@ -201,7 +203,7 @@ fn fingerprints_stay_when_other_things_change() {
     fs::write(models.join("b.pbtxt"), graph(&[], "y")).unwrap();
     let before = fingerprints(folder.path(), "2.13");
     assert_eq!(before.len(), 2);
-    // The node moves, the other file is renamed, a release comes.
+    // The node moves, the other file is renamed, and a release is added.
     fs::write(models.join("a.pbtxt"), graph(&[], "x")).unwrap();
     fs::rename(models.join("b.pbtxt"), models.join("c.pbtxt")).unwrap();
     for releases in ["2.14", "2.13..2.14"] {

@@ -1,4 +1,4 @@
-//! `serdes check`: reports, levels, baselines.
+//! Tests of `serdes check`: reports, levels, baselines.
 
 use std::{fs, path::Path};
 
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use crate::testkit::{command, objects, printed, root, serdes, status, text};
 
-/// versions { producer: 2474 min_consumer: 1400 }: everything but 2.12 takes it.
+/// versions { producer: 2474 min_consumer: 1400 }: every release but 2.12 accepts it.
 const NOT_FOR_2_12: [u8; 8] = [0x22, 0x06, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a];
 
-/// A model of which releases before 2.17 forget an attribute that changes what it computes.
+/// Returns a model of which releases before 2.17 drop an attribute that changes what it computes.
 fn differing() -> String {
     text(&root().join("tests/data/rules/attribute_dropped.pbtxt")).to_owned()
 }
 
-/// A folder with graphs that 2.12 refuses.
+/// Creates a folder with graphs that 2.12 refuses.
 fn graphs(names: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in names {
@@ -174,7 +174,7 @@ fn findings_of_the_baseline_do_not_count() {
     let found = check(&known);
     assert_eq!(status(&found), 0);
     assert!(printed(&found).contains("known: min_consumer"), "{}", printed(&found));
-    // Without the known ones it is still refused.
+    // The verdict itself does not depend on the baseline.
     let objects = objects(&check(&[&known[..], &["--json"]].concat()));
     assert_eq!(objects[0]["verdict"], "unacceptable");
     assert_eq!(objects[0]["reasons"][0]["known"], "");
@@ -202,7 +202,7 @@ fn entries_of_a_baseline_that_no_longer_occur_are_said() {
     assert_eq!(status(&found), 0);
     assert!(said.contains("a.pb (2.12) no longer occurs"), "{said}");
     assert!(said.contains("b.pb (2.12) is of a file that is gone"), "{said}");
-    // A reason stays where the finding does.
+    // A reason is kept as long as its finding.
     fs::write(folder.path().join("a.pb"), NOT_FOR_2_12).unwrap();
     check(&["--write-baseline", text(&baseline)]);
     assert_eq!(read(&baseline).matches("waits for 2.13").count(), 1);

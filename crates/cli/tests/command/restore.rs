@@ -1,4 +1,4 @@
-//! `serdes restore`: whole states, parts of them, and what is left of damaged ones.
+//! Tests of `serdes restore`: whole states, parts of them, and the undamaged rest of damaged ones.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn lost_part_is_named_and_costs_only_its_tensors() {
         [0, 1].map(|number| format!("{}-00000{number}-of-000002.part", "01".repeat(16)));
     fs::copy(golden.join("merged.sds.parts").join(&first), parts.join(&first)).unwrap();
     let salvage = ["restore", text(&state), "--salvage", "--json"];
-    // Missing; then of a newer build.
+    // First a missing file, then one of a newer build.
     for status_without in [2, 1] {
         let restore = serdes(&["restore", text(&state), "--json"]);
         assert_eq!(status(&restore), status_without, "{restore:?}");
@@ -90,7 +90,7 @@ fn a_salvage_that_lost_something_or_may_have_is_no_yes() {
     let (status, verified, object) = salvage(&[]);
     assert_eq!((status, verified), (1, Some(false)), "{object}");
     assert_eq!(object["lost"].as_array().unwrap().len(), 1, "{object}");
-    // What is wanted is there.
+    // The wanted tensors are undamaged.
     let lost = object["lost"][0].as_str().unwrap().to_owned();
     let inspected = objects(&serdes(&["inspect", text(&state), "--json"]));
     let other = inspected[0]["tensors"]
@@ -113,7 +113,7 @@ fn aliases_are_names_in_a_state_and_tensors_elsewhere() {
     let (from, state) = (path("in.safetensors"), path("a.sds"));
     fs::write(&from, file).unwrap();
     assert_eq!(status(&serdes(&["save", "--from", text(&from), "-o", text(&state)])), 0);
-    // What `to` holds, in the words of `inspect`: names of tensors, and the metadata.
+    // Returns the names of tensors and the metadata of `to`, as `inspect` shows them.
     let restored = |to: &str, only: &[&str]| {
         let to = path(to);
         let restore = [&["restore", text(&state), "--to", text(&to)], only].concat();
@@ -133,7 +133,7 @@ fn aliases_are_names_in_a_state_and_tensors_elsewhere() {
     assert_eq!(names, ["b", "w"]);
     assert_eq!(metadata["serdes_ml.aliases"], r#"{"head": "w"}"#);
     assert_eq!(restored("whole.safetensors", &[]).0, ["b", "head", "w"]);
-    // Alone it is a tensor of its own, and what is not taken along has no other name.
+    // Restored alone it is an independent tensor, and tensors that are left out leave no alias.
     assert_eq!(restored("head.sds", &["--only", "head"]), (vec!["head".to_owned()], step.clone()));
     assert_eq!(restored("b.sds", &["--only", "b"]), (vec!["b".to_owned()], step));
     for to in ["whole.sds", "whole.safetensors"] {

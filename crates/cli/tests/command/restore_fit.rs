@@ -1,4 +1,4 @@
-//! `serdes restore --dry-run`: the fit of a state with the devices of a plug-in.
+//! Tests of `serdes restore --dry-run`: the fit of a state with the devices of a plug-in.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::testkit::{objects, printed, root, serdes, state_of, status, text};
 
-/// The answer of a dry run of a state over four devices, with its status.
+/// Returns the answer and the status of a dry run of a state over four devices.
 fn dry_run(plugin: &str, more: &[&str]) -> (i32, Value) {
     let state = root().join("tests/golden/device_state/v0/merged.sds");
     let arguments = ["restore", text(&state), "--dry-run", "--json", "--plugin", plugin];
@@ -21,11 +21,11 @@ fn a_state_fits_devices_of_which_each_has_room_for_its_shards() {
     assert_eq!((&found["tensors"], &found["bytes"]), (&json!(4), &json!(216)));
     assert_eq!(found["types"]["needed"], json!(["U8"]));
     assert_eq!(found["mesh"], json!({"fits": true, "needed": 4, "offered": 4}));
-    // What all devices have alike is on each.
+    // Each device gets a copy of the replicated tensor.
     let device = |at: usize, needed: u64| json!({"device": at, "saved_from": at, "needed": needed, "offered": 70, "fits": true});
     let devices = json!([device(0, 66), device(1, 60), device(2, 60), device(3, 60)]);
     assert_eq!(found["memory"], json!({"fits": true, "devices": devices}));
-    // One device has no room for all of it.
+    // One device is too small for all of it.
     let one = json!({"fits": false, "device": 0, "needed": 216, "offered": 70});
     assert_eq!(found["one_device"], one);
 }
@@ -37,7 +37,7 @@ fn a_device_with_too_little_memory_is_a_no_with_both_values() {
     let first = json!({"device": 0, "saved_from": 0, "needed": 66, "offered": 65, "fits": false});
     assert_eq!(found["memory"]["devices"][0], first);
     assert_eq!(found["memory"]["devices"][1]["fits"], json!(true));
-    // Less is asked of the devices where less is wanted.
+    // Restoring fewer tensors needs less memory of the devices.
     let (status, found) = dry_run("host:devices=4,memory=65", &["--only", "w"]);
     assert_eq!((status, &found["memory"]["fits"]), (0, &json!(true)), "{found}");
 }

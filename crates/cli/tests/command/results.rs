@@ -1,4 +1,5 @@
-//! Results that cannot be written are failures; a reader that went away is none to speak of.
+//! Tests that results that cannot be written are failures, and that a reader that went away is not
+//! reported.
 
 use std::{
     fs,
@@ -29,7 +30,7 @@ fn a_state_of_a_newer_build_is_an_answer_in_every_command() {
     }
 }
 
-/// Runs the command behind words of a shell, as `>&-`.
+/// Runs the command in a shell with a redirection such as `>&-`.
 fn shell(redirection: &str, arguments: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")])
@@ -76,7 +77,7 @@ fn results_that_cannot_be_written_are_failures_of_every_command() {
             assert!(said.contains("error: "), "{arguments:?} {redirection}: {said}");
         }
         if arguments[0] != "serve" {
-            // Somebody who wants no results has them.
+            // Results that the caller discards are no failure.
             let output = shell(">/dev/null", arguments);
             assert_eq!(status(&output), 0, "{arguments:?}: {output:?}");
             let output = shell("1<>/dev/null", arguments);
@@ -157,7 +158,7 @@ fn a_path_that_is_no_text_is_a_result_all_the_same() {
     assert!(added["path"].as_str().unwrap().contains("c\u{fffd}"), "{added}");
 }
 
-/// The user's own words, but a script's as well.
+/// The user typed them, but a script may have as well.
 #[test]
 fn names_of_targets_do_nothing_to_a_terminal() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `serdes save`.
+//! Tests of `serdes save`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Who may connect to `serdes serve`, and how much: as a user gives it.
+//! Tests of the options that say who may connect to `serdes serve`, and with which limits.
 
 use std::{
     fs,
@@ -66,14 +66,14 @@ fn tokens_are_required_on_loopback_and_reread_on_sighup() {
     assert_eq!(negotiate(&["--token-file", &old]).status.code(), Some(0));
     write(Path::new(&tokens), "new-token-of-june-2026\n");
     serving.signal("-HUP");
-    // The signal takes effect by and by.
+    // The signal takes effect after a while.
     let renewed = (0..200).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
         negotiate(&["--token-file", &new]).status.code() == Some(0)
     });
     assert!(renewed);
     assert_eq!(negotiate(&["--token-file", &old]).status.code(), Some(2));
-    // What is no list of tokens changes nothing.
+    // A file that is not a list of tokens changes nothing.
     let short = path("short");
     write(Path::new(&short), "x\n");
     for text in ["two words\n", "x\n"] {
@@ -101,7 +101,7 @@ fn negotiation_without_a_session_for_want_of_a_token_fails() {
     write(Path::new(&tokens), "a-token-that-is-long\n");
     let serving = Serving::start(&["--token-file", &tokens, "--allow-session-token"]);
     let negotiate = |more: &[&str]| serdes(&[&["negotiate", &serving.address], more].concat());
-    // The versions are told to anyone, and no session is opened.
+    // Anyone may ask for the versions; no session is opened.
     let without = negotiate(&[]);
     assert_eq!(without.status.code(), Some(2), "{without:?}");
     assert!(error_of(&without).contains("this server wants a token"), "{without:?}");
@@ -113,7 +113,7 @@ fn negotiation_without_a_session_for_want_of_a_token_fails() {
     assert_eq!(serving.stop().0, Some(0));
 }
 
-/// A pipe by a name, whose writer is `write`; the writer ends with the test.
+/// Creates a named pipe, to which the shell command `write` writes; its process ends with the test.
 fn pipe(path: &Path, write: &str) -> std::process::Child {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     let mut writer = Command::new("sh");
@@ -144,7 +144,7 @@ fn token_file_without_an_end_is_refused() {
     }
     let client = serdes(&["negotiate", "127.0.0.1:1", "--token-file", "/dev/zero"]);
     assert!(error_of(&client).contains("is a device"), "{}", error_of(&client));
-    // A pipe that ends is a file as any other.
+    // A pipe that is closed is read like any file.
     let ends = path("ends");
     writers.push(pipe(&ends, "sleep 0.3; echo a-token-out-of-a-pipe"));
     let serving = Serving::start(&["--token-file", ends.to_str().unwrap()]);

@@ -1,4 +1,5 @@
-//! `serdes serve` where something around it fails: the plug-in, the place of the state, the system.
+//! Tests of `serdes serve` when something around it fails: the plug-in, the directory of the state,
+//! the system.
 
 use std::{
     fs,
@@ -20,7 +21,7 @@ use crate::{
     testkit::{BINARY, serdes, stub_in, text},
 };
 
-/// Connects and makes an array, which lives as long as the result.
+/// Connects and creates an array, which lives as long as the result.
 async fn put(address: &str, bytes: &[u8]) -> (Client, RemoteArray) {
     let client = Client::connect(&format!("http://{address}")).await.unwrap();
     let shape = Shape::new([bytes.len() as i64]).unwrap();
@@ -42,7 +43,7 @@ fn plugin_hanging_in_a_copy_delays_no_stop_and_costs_no_state() {
         text(&plugin),
         "--state",
         text(&state),
-        // The stub's devices say that they have 100 bytes.
+        // The stub's devices report 100 bytes of memory.
         "--limit",
         "array-bytes=1M",
         "--limit",
@@ -58,7 +59,7 @@ fn plugin_hanging_in_a_copy_delays_no_stop_and_costs_no_state() {
     assert_eq!(status, Some(0), "{said}");
     drop(held);
     let before = fs::read(&state).unwrap();
-    // Whichever of the two a save copies by.
+    // A save copies with one of these two functions.
     stub_in(folder.path(), "hang=sync_memcpy_dtoh\nhang=memcpy_dtoh");
     let server = Serving::start(&arguments);
     let held = runtime.block_on(put(&server.address, b"after"));
@@ -68,7 +69,7 @@ fn plugin_hanging_in_a_copy_delays_no_stop_and_costs_no_state() {
     assert!(said.contains("saving the state"), "{said}");
     assert_eq!(fs::read(&state).unwrap(), before);
     drop(held);
-    // The next server finds the state as it was, and nothing in its way.
+    // The next server finds the state unchanged, and no leftovers.
     stub_in(folder.path(), "");
     let (status, said) = Serving::start(&arguments).stop();
     assert_eq!(status, Some(0), "{said}");
@@ -99,7 +100,7 @@ fn state_is_locked_by_one_live_server() {
     assert!(!killed.success());
     let (code, said) = Serving::start(&arguments).stop();
     assert_eq!(code, Some(0), "{said}");
-    // By another name, too.
+    // Also through a link.
     let link = folder.path().join("link.sds");
     std::os::unix::fs::symlink(&state, &link).unwrap();
     let first = Serving::start(&arguments);
@@ -134,7 +135,7 @@ fn a_server_without_descriptors_waits_for_some_and_serves_again() {
     let mut open = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut stream = TcpStream::connect(&serving.address).unwrap();
-        // One that the server has not taken yet has room for this all the same.
+        // The system buffers this even if the server has not accepted the connection yet.
         stream.write_all(BEGIN).unwrap();
         open.push(stream);
     }
@@ -142,8 +143,8 @@ fn a_server_without_descriptors_waits_for_some_and_serves_again() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_secs(2));
-    // It waits from 5 to 500 ms: some ten times, where one that does not wait tries a hundred
-    // thousand times.
+    // The server waits 5 to 500 ms between tries: some ten tries. Without waiting it would try a
+    // hundred thousand times.
     let tries = warnings.load(Ordering::Relaxed);
     assert!(tries < 100, "{tries}");
     drop(open);

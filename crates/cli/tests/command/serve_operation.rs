@@ -1,5 +1,5 @@
-//! `serdes serve` as an operator runs it: metrics, health, logs, a manager of services, a stop that
-//! waits for sessions.
+//! Tests of `serdes serve` as an operator runs it: metrics, health, logs, a service manager, a stop
+//! that waits for sessions.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use serde_json::Value;
 use serdes::ifrt::{DType, DeviceId, Shape};
 use serdes_proxy::Client;
 
-/// Longer than anything takes that works.
+/// Longer than any successful step takes.
 const LONG: Duration = Duration::from_secs(60);
 
 fn command(arguments: &[&str]) -> Command {
@@ -24,7 +24,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// A server that ends with the test.
+/// A server that is stopped when the test ends.
 struct Serving {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -55,7 +55,7 @@ impl Serving {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Its exit status, and what it has said, once it has ended by itself.
+    /// Waits until the server ends by itself; returns its exit status and its output.
     fn ended(mut self) -> (Option<i32>, String) {
         let since = Instant::now();
         let status = loop {
@@ -75,7 +75,7 @@ impl Serving {
         self.ended()
     }
 
-    /// The address of the metrics, which is printed after that of the server.
+    /// Returns the address of the metrics, which is printed after the server's address.
     fn metrics(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
@@ -151,7 +151,7 @@ fn health_is_asked_without_a_token() {
     assert_eq!(status, Some(0));
     let object: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(object["health"], "serving");
-    // Nothing else is to be had without one.
+    // Nothing else is served without a token.
     let negotiated = command(&["negotiate", &serving.address]).output().unwrap();
     assert_eq!(negotiated.status.code(), Some(2));
     let address = serving.address.clone();
@@ -173,7 +173,7 @@ fn a_stop_waits_for_sessions_and_saves_what_they_have_made() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(runtime.block_on(Client::connect(&address)).is_err());
-    // What runs goes on, and comes to its end.
+    // Running work continues, and finishes.
     let second = runtime.block_on(put(&client, b"meanwhile"));
     assert_eq!(runtime.block_on(client.get(&second)).unwrap(), &b"meanwhile"[..]);
     drop((first, second, client));
@@ -206,7 +206,7 @@ fn stop_waits_within_its_limit_and_a_second_one_not_at_all() {
     }
 }
 
-/// The lines of a log that are objects.
+/// Returns the lines of a log that are objects.
 fn objects(log: &str) -> Vec<Value> {
     log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -273,7 +273,7 @@ fn levels_say_what_a_person_wants_to_know() {
     assert_eq!(said(&["-vvv"], Some("off")), "");
 }
 
-/// Messages of the server to its manager up to this one.
+/// Returns the server's messages to its service manager, up to the message `until`.
 fn told(socket: &UnixDatagram, until: &str) -> String {
     let (mut all, mut buffer) = (String::new(), [0; 4096]);
     while !all.lines().any(|line| line == until) {
@@ -296,7 +296,7 @@ fn systemd_is_notified_of_start_and_stop() {
     assert!(told(&socket, "READY=1").contains(&format!("STATUS=serving on {}", serving.address)));
     serving.signal("-TERM");
     let stopping = told(&socket, "STOPPING=1");
-    // At least as long as sessions may go on.
+    // The time-out is at least as long as sessions may continue.
     let limit = stopping.lines().find_map(|line| line.strip_prefix("EXTEND_TIMEOUT_USEC="));
     assert!(limit.unwrap().parse::<u64>().unwrap() > 7_000_000, "{stopping}");
     assert_eq!(serving.ended().0, Some(0));
@@ -329,7 +329,7 @@ fn certificates_are_read_again_on_sighup() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(!trusts(&old));
-    // What is no certificate changes nothing.
+    // A file that is not a certificate changes nothing.
     fs::write(&certificate, "none").unwrap();
     serving.signal("-HUP");
     std::thread::sleep(Duration::from_millis(300));
@@ -357,7 +357,7 @@ fn systemd_unit_is_valid_and_uses_existing_options() {
     assert_eq!(health(&serving.address, &[]).0, Some(0));
     assert_eq!(serving.stop().0, Some(0));
     assert!(folder.path().join("arrays.sds").exists());
-    // Where systemd is, it knows every word of it.
+    // If systemd is installed, it must know every directive.
     let copied = folder.path().join("serdes-serve.service");
     fs::write(&copied, unit.replace("/usr/bin/serdes", "/bin/true")).unwrap();
     if let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&copied).output() {

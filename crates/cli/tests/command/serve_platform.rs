@@ -1,4 +1,4 @@
-//! `serdes serve --platform-name`: what clients are told that the platform is called.
+//! Tests of `serdes serve --platform-name`: the name of the platform that clients see.
 
 use std::{
     io::{BufRead as _, BufReader},

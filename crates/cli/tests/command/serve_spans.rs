@@ -1,5 +1,5 @@
-//! `serdes serve` sends its spans to a collector of OpenTelemetry (feature `opentelemetry`): one
-//! that counts them, on this machine.
+//! Tests that `serdes serve` sends its spans to an OpenTelemetry collector (feature
+//! `opentelemetry`); the test's collector counts them.
 
 use std::{
     convert::Infallible,
@@ -80,7 +80,7 @@ fn attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> {
     found.value.as_ref()?.text.as_deref()
 }
 
-/// A collector that keeps what it is sent.
+/// A collector that keeps the requests that it receives.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Export>>>);
 
@@ -95,7 +95,7 @@ impl UnaryService<Export> for Collector {
 }
 
 impl Collector {
-    /// Takes what is sent; where.
+    /// Starts to listen, and returns the address.
     async fn listen(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -150,7 +150,7 @@ async fn sessions_and_requests_come_to_the_collector_as_spans() {
         assert_eq!(client.get(&array).await.unwrap()[..], [1, 2, 3]);
         client.wait(&array).await.unwrap();
     }
-    // What has not been sent is sent at the stop.
+    // Unsent spans are sent when the server stops.
     let pid = server.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let ended = tokio::task::spawn_blocking(move || server.wait().unwrap()).await.unwrap();

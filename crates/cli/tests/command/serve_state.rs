@@ -1,4 +1,4 @@
-//! `serdes serve --state`: its place, what SIGHUP and a stop do, and how they fail.
+//! Tests of `serdes serve --state`: its path, what SIGHUP and a stop do, and how they fail.
 use std::{fs, time::Duration};
 
 use crate::{
@@ -136,7 +136,7 @@ fn state_of_a_running_server_is_written_by_it_alone() {
         }
     }
     assert_eq!(fs::read(&state).unwrap(), before);
-    // Beside it there is room.
+    // Another file in the directory can be written.
     assert_eq!(save(text(&path("y.sds"))).status.code(), Some(0));
     let (status, said) = server.stop();
     assert_eq!(status, Some(0), "{said}");

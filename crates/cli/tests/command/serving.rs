@@ -1,6 +1,6 @@
-//! A server of the command for as long as a test wants it.
+//! A `serdes serve` process for the duration of a test.
 //!
-//! It must never know what the test asks of the server.
+//! Does not depend on what a test asks of the server.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -10,26 +10,26 @@ use std::{
 
 use crate::testkit::command;
 
-/// `serdes serve` with these arguments.
+/// Returns `serdes serve` with these arguments.
 pub(crate) fn serve(arguments: &[&str]) -> Command {
     let mut command = command();
     command.arg("serve").args(arguments);
     command
 }
 
-/// A server that listens, and ends with the test.
+/// A listening server, which is stopped when the test ends.
 pub(crate) struct Serving {
     pub(crate) child: Child,
     pub(crate) address: String,
 }
 
 impl Serving {
-    /// A server with these arguments.
+    /// Starts a server with these arguments.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::run(serve(arguments))
     }
 
-    /// The server that a command starts.
+    /// Starts the server that `command` describes.
     pub(crate) fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -47,7 +47,8 @@ impl Serving {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Exit status of the server, which ends by itself within that time, and its output.
+    /// Waits at most `limit` for the server to end by itself; returns its exit status and its
+    /// output.
     pub(crate) fn ends_within(mut self, limit: Duration) -> (ExitStatus, String) {
         let since = Instant::now();
         let status = loop {
@@ -62,7 +63,7 @@ impl Serving {
         (status, said)
     }
 
-    /// Asks the server to stop: its exit status, and what it has said.
+    /// Asks the server to stop; returns its exit status and its output.
     pub(crate) fn stop(self) -> (Option<i32>, String) {
         self.signal("-TERM");
         let (status, said) = self.ends_within(Duration::from_secs(60));

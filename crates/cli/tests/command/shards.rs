@@ -1,4 +1,5 @@
-//! The index of files that hold tensors together: what is said where it and its files differ.
+//! Tests of the index over several files of tensors: the messages if the index and its files
+//! differ.
 
 use std::{
     fs,
@@ -13,7 +14,7 @@ const INDEX: &str = "model.safetensors.index.json";
 const FIRST: &str = "model-00001-of-00002.safetensors";
 const SECOND: &str = "model-00002-of-00002.safetensors";
 
-/// A safetensors file of tensors of four bytes.
+/// Returns a safetensors file of tensors of four bytes.
 fn file_of(names: &[&str]) -> Vec<u8> {
     let mut header = serde_json::Map::new();
     for (number, name) in names.iter().enumerate() {
@@ -26,7 +27,7 @@ fn file_of(names: &[&str]) -> Vec<u8> {
     [&length, header.as_bytes(), &vec![7; 4 * names.len()]].concat()
 }
 
-/// Two files with `a`, `b` in the first and `c` in the second, and this index.
+/// Writes two files with `a`, `b` in the first and `c` in the second, and this index.
 fn set(index: &Value) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(FIRST), file_of(&["a", "b"])).unwrap();
@@ -61,7 +62,7 @@ fn check_counts_a_set_of_shards_once() {
     assert_eq!((&found[2]["checked"], &found[2]["skipped"]), (&json!(2), &json!(0)));
     assert_eq!(found[0]["kind"], "shard_index");
     assert_eq!((check(&index).0, &check(&index).1[0]["warnings"]), (0, &json!([])));
-    // One file of the set is judged by itself where it is named, or its index is left out.
+    // A file of the set is judged by itself if it is named, or if its index is excluded.
     assert_eq!(check(&folder.path().join(FIRST)).1[0]["kind"], "safetensors");
     let left = objects_of(&["check", text(folder.path()), "--json", "--exclude", "*.json"]);
     assert_eq!(left.last().unwrap()["checked"], 3);
@@ -106,7 +107,7 @@ fn check_warns_of_tensors_and_sizes_that_loaders_ignore() {
     assert_eq!((code, reason(&found[0])), (0, ("", "")), "{found:?}");
     let said = found[0]["warnings"].to_string();
     assert!(said.contains("1 tensor that") && said.contains("13 bytes"), "{said}");
-    // Loaders take the tensor that the index does not name.
+    // Loaders accept a tensor that the index does not name.
     let inspected = objects_of(&["inspect", text(&path), "--json"]);
     assert_eq!(inspected[0]["tensors"].as_array().unwrap().len(), 3);
     let strict = serdes(&["check", text(&path), "--strict"]);
@@ -136,7 +137,7 @@ fn inspect_shows_what_an_index_covers() {
     assert_eq!(object["details"][format!("file {FIRST}")], "2 tensors");
     let shown = printed(&serdes(&["inspect", text(&path)]));
     assert!(shown.contains("tensors     3 (12 B)") && shown.contains("shards      2"), "{shown}");
-    // What is there is shown where a file is not.
+    // The existing files are shown if one is missing.
     fs::remove_file(folder.path().join(SECOND)).unwrap();
     let object = &objects_of(&["inspect", text(&path), "--json"])[0];
     assert_eq!(object["tensors"].as_array().unwrap().len(), 2);
@@ -161,7 +162,7 @@ fn an_index_is_told_by_content_and_by_names_of_variants() {
         assert_eq!(status(&serdes(&["diff", text(&path), text(&path)])), 0, "{name}");
         fs::remove_file(&path).unwrap();
     }
-    // What was saved in its place is no index, and no other file of JSON is one.
+    // A saved error response is not an index, and neither is other JSON.
     fs::write(&path, r#"{"error": "Entry not found"}"#).unwrap();
     assert_eq!(reason(&check(&path).1[0]).0, "corrupt");
     let other = folder.path().join("config.json");

@@ -1,4 +1,4 @@
-//! Cancellation of work by signals, and signals that do not cancel it.
+//! Tests of work that signals cancel, and of signals that do not cancel it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     testkit::{BINARY, command, hear_signals, serdes, status, stub_in, text, tiny},
 };
 
-/// Four hundred tensors, and a plug-in that takes 50 milliseconds for each.
+/// Creates four hundred tensors, and a plug-in that takes 50 milliseconds for each.
 fn long_work(folder: &Path) -> (PathBuf, PathBuf) {
     let library = stub_in(
         folder,
@@ -38,14 +38,14 @@ fn send(signal: &str, process: u32) {
     assert!(sent.success());
 }
 
-/// The processes that this one started.
+/// Returns the child processes of `process`.
 fn children(process: u32) -> Vec<u32> {
     let list = format!("/proc/{process}/task/{process}/children");
     let list = fs::read_to_string(list).unwrap_or_default();
     list.split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-/// Starts a save, behind words of a shell, and waits until it writes.
+/// Starts a save in a shell after the command `before`, and waits until it writes.
 fn saving(before: &str, folder: &Path) -> Child {
     hear_signals();
     let (library, source) = long_work(folder);
@@ -92,7 +92,7 @@ fn the_second_request_ends_the_process_and_its_worker_at_once() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("b")).unwrap();
     let child = saving("", folder.path());
-    // So that no process can take anything back.
+    // No process can clean up.
     let workers = children(child.id());
     assert_eq!(workers.len(), 1);
     send("-STOP", workers[0]);
@@ -144,7 +144,7 @@ fn signals_that_were_ignored_stay_ignored() {
     std::thread::sleep(Duration::from_millis(100));
     send("-TERM", child.id());
     let output = child.wait_with_output().unwrap();
-    // Only the last one was heard: the others would have been the first of two.
+    // Only the last signal took effect: otherwise it would have been the second one.
     assert_eq!(status(&output), 2, "{output:?}");
     let nohup = Command::new("sh")
         .args(["-c", "trap '' HUP; kill -HUP $$; exec \"$0\" versions"])
@@ -154,7 +154,8 @@ fn signals_that_were_ignored_stay_ignored() {
     assert_eq!(status(&nohup), 0);
 }
 
-/// A server behind words of a shell, over this plug-in; and its state.
+/// Starts a server over this plug-in, in a shell after the command `before`; returns it with its
+/// state.
 fn serving(before: &str, folder: &Path, plugin: &str) -> (Serving, PathBuf) {
     let state = folder.join("x.sds");
     let mut command = Command::new("sh");
@@ -173,7 +174,7 @@ fn serve_hears_a_hangup_that_was_ignored_and_no_interrupt() {
     let library = stub_in(folder.path(), "");
     for plugin in ["host", text(&library)] {
         let (server, state) = serving("trap '' HUP INT;", folder.path(), plugin);
-        // The first of two requests to stop, if it were heard.
+        // If it took effect, this would be the first of two requests to stop.
         server.signal("-INT");
         server.signal("-HUP");
         let since = Instant::now();
@@ -187,8 +188,8 @@ fn serve_hears_a_hangup_that_was_ignored_and_no_interrupt() {
     }
 }
 
-/// Runs `arguments` with a plug-in that hangs in one of its functions, until it does, asks it to
-/// stop, and answers what it says.
+/// Runs `arguments` with a plug-in that hangs in one of its functions; once it hangs, asks the
+/// process to stop, and returns its output.
 fn stopped_in_a_hang(folder: &Path, arguments: &[&str], function: &str, signal: &str) -> Value {
     let library = stub_in(folder, &format!("hang={function}\nsay={function}"));
     let mut child = command()
@@ -198,7 +199,7 @@ fn stopped_in_a_hang(folder: &Path, arguments: &[&str], function: &str, signal: 
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The stub sleeps by itself: no other call of it does.
+    // Only the stub's own hang sleeps; no other call does.
     let sleeps = || {
         let workers = children(child.id());
         let call = workers.iter().flat_map(|worker| {

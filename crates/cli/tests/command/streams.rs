@@ -1,4 +1,4 @@
-//! Standard input and output as files, and which names are targets at all.
+//! Tests of standard input and output as files, and of which names are valid targets.
 
 use std::{
     fs,
@@ -47,7 +47,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Runs the command in a folder, with these bytes as a pipe to read from.
+/// Runs the command in a folder, with these bytes in a pipe as standard input.
 fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = command()
         .args(arguments)
@@ -59,7 +59,7 @@ fn piped(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
         .unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // One that reads nothing breaks the pipe.
+    // A command that reads nothing breaks the pipe.
     let writer = std::thread::spawn(move || pipe.write_all(&input).is_ok());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -95,7 +95,7 @@ fn a_state_and_its_tensors_go_through_pipes() {
         assert_eq!(status(&output), 0, "{arguments:?}: {output:?}");
     }
     assert_eq!(names(place), ["again.sds"]);
-    // A file is a stream, too, and is not copied.
+    // A file as standard input is a stream as well, and is not copied.
     let output = command()
         .args(["restore", "-", "--json"])
         .stdin(fs::File::open(place.join("again.sds")).unwrap())
@@ -128,10 +128,10 @@ fn unsupported_stream_is_bad_usage_and_makes_no_file() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
     assert_eq!(names(place), [""; 0]);
-    // An error is no part of the stream.
+    // An error is not written to the stream.
     let failed = piped(place, &["save", "--from", "absent.npz", "-o", "-", "--json"], b"");
     assert_eq!((status(&failed), failed.stdout.len()), (2, 0), "{failed:?}");
-    // A file of that name is called otherwise.
+    // A file called `-` is given by another path.
     let saved = piped(place, &["save", "--from", text(&tiny), "-o", "./-"], b"");
     assert_eq!((status(&saved), names(place)), (0, vec!["-".to_owned()]), "{saved:?}");
     let restored = piped(place, &["restore", "./-"], b"");
@@ -146,7 +146,7 @@ fn paths_of_open_descriptors_are_streams_or_refused() {
     let (log, out, state) = (place("err.log"), place("out"), place("state.sds"));
     let tiny = tiny();
     assert_eq!(status(&serdes(&["save", "--from", text(&tiny), "-o", text(&state)])), 0);
-    // As a shell runs it: standard output and standard error are files.
+    // As in a shell: standard output and standard error are files.
     let run = |arguments: &[&str]| {
         fs::write(&log, "precious\n").unwrap();
         let status = command()
@@ -196,7 +196,7 @@ fn a_target_whose_ending_is_not_written_is_bad_usage() {
     assert_eq!(status(&serdes(&["restore", text(&state), "--to", text(&to)])), 0);
 }
 
-/// A second reader of it would find nothing, which is an acceptable graph.
+/// A second reader of the stream would find no bytes, which are an acceptable graph.
 #[test]
 fn standard_input_is_read_once() {
     for paths in [["-", "-"], ["-", "/dev/stdin"]] {

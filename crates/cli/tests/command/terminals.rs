@@ -1,5 +1,5 @@
-//! Words of files and of plug-ins do nothing to a terminal, whichever command prints them: control
-//! characters of ASCII, U+007F, those of C1, and what turns the direction of text.
+//! Tests that no command lets strings of files and plug-ins control a terminal: ASCII control
+//! characters, U+007F, C1 controls, and characters that change the direction of text.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::testkit::{objects, root, serdes, text};
 
-/// A name that ends a sequence, begins one in C1, and turns what follows.
+/// A name that ends a control sequence, begins one in C1, and reverses the text that follows.
 const EVIL: &str = "a\u{9b}2J\u{7f}\u{85}\u{202e}b\u{61c}\u{1b}[31m\u{9d}";
 
 fn is_harmless(bytes: &[u8]) -> bool {
@@ -26,7 +26,7 @@ fn safetensors(name: &str, value: u8, metadata: &Value) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[value]].concat()
 }
 
-/// A GraphDef of one node with this name and operation, and no attributes.
+/// Returns a GraphDef of one node with this name and operation, and no attributes.
 fn graph(name: &str) -> Vec<u8> {
     let field = |number: u8, content: &[u8]| {
         [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
@@ -53,7 +53,7 @@ fn no_command_prints_words_that_act_on_a_terminal() {
     let array = array.replace('\u{1b}', "\\x1b");
     let head = [b"\x93NUMPY\x03\0", &(array.len() as u32).to_le_bytes()[..]].concat();
     fs::write(&pickled, [&head, array.as_bytes(), &[0; 4]].concat()).unwrap();
-    // A crate whose list of versions has such words.
+    // A crate whose list of versions has such strings.
     let listed = folder.path().join("crate");
     fs::create_dir(&listed).unwrap();
     let registry = fs::read_to_string(root().join("versions.toml")).unwrap();
@@ -104,7 +104,7 @@ fn no_command_prints_words_that_act_on_a_terminal() {
                 assert!(is_harmless(bytes), "{command:?} {json}: {shown:?}");
             }
             if json {
-                // Every line is an object still, in which the words are what they were.
+                // Every line is still an object, in which the strings are unchanged.
                 drop(objects(&output));
             }
         }

@@ -1,6 +1,6 @@
-//! Common steps of the command's tests: run it, take its answer apart, find the data.
+//! Common steps of the command's tests: run it, parse its output, find the data.
 //!
-//! The one home for that. It must never know what a command is to answer.
+//! These steps are only here. This module does not depend on the expected output of a command.
 
 use std::{
     fs,
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 /// The command that is tested.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_serdes");
 
-/// The command, to be given its arguments.
+/// Returns the command without arguments.
 pub(crate) fn command() -> Command {
     #[cfg(unix)]
     hear_signals();
     Command::new(BINARY)
 }
 
-/// Makes programs that this one starts handle the signals that tests send, also where the tests
-/// were started with these ignored, as `nohup` and a shell's background jobs do: an ignored signal
-/// stays ignored in every process that is started, one that is caught does not.
+/// Makes child processes react to the signals that tests send, even if the tests were started with
+/// these signals ignored, as `nohup` and a shell's background jobs do: child processes inherit
+/// ignored signals, but not caught ones.
 #[cfg(unix)]
 pub(crate) fn hear_signals() {
     use signal_hook::consts::signal::{SIGHUP, SIGINT};
@@ -34,7 +34,7 @@ pub(crate) fn hear_signals() {
     });
 }
 
-/// Signals that this process ignores; none where the system does not tell.
+/// Returns the signals that this process ignores; none if the system does not tell.
 #[cfg(unix)]
 fn ignored(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -48,47 +48,47 @@ pub(crate) fn serdes(arguments: &[&str]) -> Output {
     command().args(arguments).output().unwrap()
 }
 
-/// The exit status of one that was not killed.
+/// Returns the exit status; panics if the process was killed.
 pub(crate) fn status(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-/// Output for people.
+/// Returns the output for people.
 pub(crate) fn printed(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The objects that it printed for programs.
+/// Returns the JSON objects in the output.
 pub(crate) fn objects(output: &Output) -> Vec<Value> {
     printed(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The objects that a command prints.
+/// Runs the command, and returns the JSON objects that it prints.
 pub(crate) fn objects_of(arguments: &[&str]) -> Vec<Value> {
     objects(&serdes(arguments))
 }
 
-/// A path as an argument.
+/// Returns a path as an argument.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A file of the tests' data.
+/// Returns the path of a file of the test data.
 pub(crate) fn data(path: &str) -> PathBuf {
     root().join("tests/data").join(path)
 }
 
-/// A small file of tensors of many types.
+/// Returns a small file of tensors of many types.
 pub(crate) fn tiny() -> PathBuf {
     data("safetensors/tiny.safetensors")
 }
 
-/// A state of one tensor of this name, made by way of a safetensors file.
+/// Creates a state of one tensor called `name`, from a safetensors file.
 pub(crate) fn state_of(folder: &Path, name: &str) -> PathBuf {
     let header = json!({ name: { "dtype": "U8", "shape": [2], "data_offsets": [0, 2] } });
     let header = header.to_string();
@@ -100,7 +100,7 @@ pub(crate) fn state_of(folder: &Path, name: &str) -> PathBuf {
     state
 }
 
-/// The stub plug-in of the library's tests in this folder, with these fault switches.
+/// Puts the stub plug-in of the library's tests into this folder, with these fault switches.
 #[cfg(target_os = "linux")]
 pub(crate) fn stub_in(folder: &Path, switches: &str) -> PathBuf {
     let library = folder.join("libstub.so");
@@ -111,7 +111,7 @@ pub(crate) fn stub_in(folder: &Path, switches: &str) -> PathBuf {
     library
 }
 
-/// The stub plug-in with these fault switches in a folder of its own.
+/// Puts the stub plug-in with these fault switches into a new folder.
 #[cfg(target_os = "linux")]
 pub(crate) fn stub(switches: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ pub(crate) fn compile(source: &Path, library: &Path) {
     assert!(compiled.success());
 }
 
-/// Copies a model of the tests with all of its files to a place.
+/// Copies a model of the tests with all of its files to `place`.
 pub(crate) fn copy_model(name: &str, place: &Path) {
     fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();

@@ -1,4 +1,4 @@
-//! `serdes versions` on lines that say their release.
+//! Tests of `serdes versions` on lines that declare their release.
 
 use std::{fs, process::Output};
 
@@ -7,7 +7,7 @@ use crate::{
     versions::{Crate, messages, shown},
 };
 
-/// A crate whose line is out with release 1.4.0.
+/// Creates a crate whose line was released with 1.4.0.
 fn released() -> Crate {
     let trainer = Crate::new();
     trainer.edit("minimum = 0", "minimum = 0\nrelease = \"1.4.0\"");
@@ -64,7 +64,7 @@ fn release_of_a_line_takes_what_its_kind_allows() {
     let added = trainer.run(&["add", "snapshots", "--formats", "Snapshot", "--release", "1.5.0"]);
     assert_eq!(status(&added), 0, "{added:?}");
     golden(&trainer, 4);
-    // As a patch it is refused by every command, and nothing is written.
+    // Every command refuses it as a patch release, and nothing is written.
     trainer.edit("release = \"1.5.0\"", "release = \"1.4.1\"");
     for arguments in [&["lock", "--check"][..], &["lock"], &["release"]] {
         let refused = trainer.run(arguments);

@@ -1,4 +1,4 @@
-//! `serdes versions`: listing any crate's lines, and the steps of docs/evolving.md.
+//! Tests of `serdes versions`: listing any crate's lines, and the steps of docs/evolving.md.
 
 use std::{
     fs,
@@ -47,8 +47,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A crate of one's own, with a line, golden bytes and a lock: the first line of
-/// `examples/downstream`.
+/// A user's crate with a line, golden bytes and a lock: the first line of `examples/downstream`.
 pub(crate) struct Crate(TempDir);
 
 impl Crate {
@@ -144,7 +143,7 @@ fn list_says_if_a_selection_is_younger_than_its_name() {
     let young = on("2026-11-22");
     assert_eq!((&young["week_4_old"], &young["younger_than_window"]), (&true.into(), &true.into()));
     assert_eq!(on("2026-12-18")["younger_than_window"], false);
-    // Before its first day a line has no flag at all.
+    // Before its first day a line has no flag.
     let before = on("2026-11-19");
     for flag in ["current", "week_4_old", "minimum", "younger_than_window"] {
         assert_eq!(before[flag], false, "{flag}");
@@ -158,7 +157,7 @@ fn a_registry_far_behind_today_is_warned_of() {
     let trainer = Crate::new();
     trainer.edit("as_of = 2026-11-20", "as_of = 2026-11-10");
     let last = trainer.text("versions.toml");
-    // The day of a release that is out since long, and one that is not.
+    // Moves all days back by two years.
     let old = last.replace("2026-", "2024-");
     fs::write(trainer.path("versions.toml"), old).unwrap();
     let listed = trainer.run(&[]);
@@ -201,7 +200,7 @@ fn an_entry_is_added_to_a_crate_and_then_asks_for_golden_bytes() {
            formats = [\"Snapshot\"]\n";
     assert_eq!(trainer.text("versions.toml"), expected);
 
-    // Until they are there, nothing is released.
+    // Nothing is released until the golden bytes exist.
     let early = trainer.run(&["release", "--date", "2026-12-25"]);
     assert_eq!(status(&early), 1);
     assert!(messages(&early).contains("v4.bin"), "{early:?}");
@@ -331,8 +330,8 @@ fn save_for_older_builds_notes_a_younger_version() {
     }
 }
 
-/// A format without golden bytes is frozen by nothing: neither checked nor released, whether the
-/// type has some or not.
+/// Nothing freezes a format without golden bytes, so it is neither checked nor released, even if
+/// other formats of the type have some.
 #[test]
 fn versions_refuse_a_format_without_golden_bytes() {
     let trainer = Crate::new();
@@ -351,7 +350,7 @@ fn versions_refuse_a_format_without_golden_bytes() {
         objects(&missing)[0]["missing"],
         serde_json::json!(["tests/golden/snapshots/Checkpoint/v4.bin"])
     );
-    // What there is can be frozen, with a word about what there is not.
+    // The existing golden bytes can be frozen, with a message about the missing ones.
     assert!(messages(&trainer.run(&["lock"])).contains("Checkpoint/v4.bin"));
     fs::create_dir_all(trainer.path("tests/golden/snapshots/Checkpoint")).unwrap();
     fs::write(trainer.path("tests/golden/snapshots/Checkpoint/v4.bin"), [8, 4]).unwrap();
@@ -390,7 +389,7 @@ fn versions_add_refuses_a_slip_with_the_nearest_name() {
         let arguments = [&["add", "snapshots", "--dry-run", "--formats"][..], other].concat();
         assert_eq!(status(&trainer.run(&arguments)), 0, "{other:?}");
     }
-    // An edit by hand is not checked; the check of the lock names what was meant.
+    // An edit by hand is not checked; the check of the lock names the intended command.
     fs::write(trainer.path("versions.toml"), before + "\n[[line.entry]]\nnumber = 4\nintroduced = 2026-11-20\nsummary = \"x\"\nformats = [\"Snapshoot\"]\n").unwrap();
     let said = shown(&trainer.run(&["lock", "--check"]));
     assert!(said.contains("Snapshoot/v4.bin") && said.contains("Snapshot is another"), "{said}");

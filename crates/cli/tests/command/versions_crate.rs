@@ -1,4 +1,4 @@
-//! A crate with a line of its own is made from nothing by what `docs/evolving.md` says.
+//! Tests that the steps in `docs/evolving.md` create a crate with its own line from nothing.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serdes_testkit::{
 
 use crate::testkit::BINARY;
 
-/// The blocks of the page's section.
+/// Returns the blocks of the page's section.
 fn section() -> Vec<Block> {
     blocks("docs/evolving.md", "A crate of one's own, from nothing")
 }
@@ -30,7 +30,7 @@ fn run(line: &str, folder: &Path) -> Output {
     command.args(words).current_dir(folder).output().unwrap()
 }
 
-/// The manifest of the page, for a serdes that is not published.
+/// Returns the page's manifest, adapted to an unpublished serdes.
 fn manifest(dependencies: &str) -> String {
     let path = |name: &str| format!("path = \"{}\"", root().join(name).display());
     let (serdes, registry) = (path(""), path("crates/version-registry"));
@@ -79,7 +79,7 @@ fn page_of_a_crate_from_nothing_holds_as_it_stands() {
     let lock = fs::read_to_string(folder.join("versions.lock")).unwrap();
     assert!(lock.contains("Snapshot/v0.bin") && lock.contains("Snapshot/v1.bin"), "{lock}");
 
-    // A third format without a test that shows it: the command says so, and it is not released.
+    // A third format without a test for it: the command says so, and does not release it.
     let added = run("serdes versions add snapshots --formats Checkpoint --summary x", folder);
     assert!(added.status.success(), "{added:?}");
     for line in

@@ -1,4 +1,5 @@
-//! One cause is one problem: it lists every package that it breaks, and has one remedy.
+//! Tests that one cause is one problem, which lists every package that it breaks and has one
+//! remedy.
 
 use std::path::Path;
 
@@ -39,7 +40,7 @@ fn extra_that_takes_a_package_counts_before_one_that_pins_it() {
         install(folder.path(), "safetensors", "0.8.0", extras);
         assert_eq!(rules(&judged(folder.path())), found, "{version}");
     }
-    // What is required without an extra counts, whatever an extra takes.
+    // A requirement without an extra counts, even if an extra relaxes it.
     let folder = venv(&[("tensorflow", "2.21.0")]);
     let plain = format!("{extras}\nRequires-Dist: tensorflow<2.20");
     install(folder.path(), "safetensors", "0.8.0", &plain);

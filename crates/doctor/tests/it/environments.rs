@@ -1,4 +1,5 @@
-//! Environments with what is to be found in them: installed ones, roots of images, and lock files.
+//! Tests of environments with their expected problems: installed ones, roots of images, and lock
+//! files.
 //!
 //! Each is an archive in `tests/data`. Their Python files, path files and libraries are traps: each
 //! would write into the file that `SERDES_DOCTOR_TRAP` names if it were run or loaded.
@@ -65,14 +66,14 @@ fn run(expected: &Expected, folder: &Path) -> Vec<Diagnosis> {
     environments.iter().map(judge).collect()
 }
 
-/// In these environments each rule has one cause, which is to be one problem.
+/// Asserts that each rule occurs once: in these environments each has one cause.
 fn says_each_rule_once(diagnosis: &Diagnosis) -> bool {
     let rules: BTreeSet<&str> =
         diagnosis.problems.iter().map(|problem| problem.rule.id()).collect();
     rules.len() == diagnosis.problems.len()
 }
 
-/// Tells whether a change is one of those that are wanted, as version or as specifier.
+/// Returns true if the change is one of the wanted ones, as a version or as a specifier.
 fn is_wanted(changes: &[serdes_doctor::Change], wanted: &serde_json::Map<String, Value>) -> bool {
     let names: BTreeSet<&str> = changes.iter().map(|change| change.package.as_str()).collect();
     names == wanted.keys().map(String::as_str).collect()

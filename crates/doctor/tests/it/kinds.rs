@@ -1,5 +1,5 @@
-//! Environments of kinds that the archives in `tests/data` lack, one a rule, with what looks like
-//! one and is none.
+//! Tests of environments of kinds that the archives in `tests/data` lack, one per rule, and of
+//! directories that only look like environments.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ use crate::site::{
     SITE, commands, install, judged, judged_lock, rules, tag, venv, warnings, write,
 };
 
-/// Readers that say one thing of every library.
+/// Readers that give the same answer for every library.
 #[derive(Default)]
 struct Says {
     minor: Option<u32>,
@@ -32,7 +32,7 @@ impl Libraries for Says {
     }
 }
 
-/// The rest of what jax brings: a list with it is that of everything which is installed.
+/// The other packages that jax installs: a list with them is complete.
 const BESIDE: &str = "numpy==2.4.6\nscipy==1.16.3\nml-dtypes==0.6.0\n";
 
 fn plugin(folder: &Path, package: &str, version: &str, module: &str) {

@@ -1,10 +1,10 @@
-//! Lock files that say less than everything, or say it of several systems at once.
+//! Tests of lock files that are incomplete, or that cover several systems at once.
 
 use serdes_doctor::{Environment, TablesOnly, Verdict, diagnose};
 
 use crate::site::{judged_lock, rules, write};
 
-/// The problems of each environment that a file describes.
+/// Returns the problems of each environment that a file describes.
 fn problems(name: &str, text: &str) -> Vec<Vec<&'static str>> {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), name, text);
@@ -51,9 +51,9 @@ fn requirements_that_an_installer_completes_lack_nothing() {
     assert_eq!(judged_lock("jax==0.9.2\n").verdict(), Verdict::Fits);
     assert_eq!(judged_lock("jax==0.9.2\njax-cuda12-plugin==0.9.2\n").verdict(), Verdict::Fits);
     assert_eq!(judged_lock("jax==0.9.2\njaxlib\n").verdict(), Verdict::Fits);
-    // Of this release an installer brings none.
+    // An installer adds no jaxlib for this release.
     assert_eq!(rules(&judged_lock("jax==0.4.29\n")), ["jaxlib_missing"]);
-    // With all that jax brings the list is that of what is installed.
+    // A list with all that jax requires is a list of installed packages.
     let whole = "jax==0.9.2\nnumpy==2.4.6\nscipy==1.16.3\nml-dtypes==0.6.0\n";
     assert_eq!(rules(&judged_lock(whole)), ["jaxlib_missing"]);
 }
@@ -85,7 +85,8 @@ fn build_of_conda_that_holds_the_plugin_is_whole() {
     assert_eq!(export("cpu_py312h5b1d4fb_0"), [["plugin_half_installed"]]);
 }
 
-/// A lock of uv with the given entries, each with a version and further lines.
+/// Returns the rules for a lock of uv with the given entries, each with a version and further
+/// lines.
 fn uv(entries: &[(&str, &str, &str)]) -> Vec<Vec<&'static str>> {
     let entry = |(name, version, more): &(&str, &str, &str)| {
         format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{more}\n")
@@ -121,7 +122,7 @@ fn extras_and_groups_of_a_project_are_separate_installations() {
         assert_eq!(lock("0.12.0.1", &project), [[""; 0]; 3], "{kind}");
         let one = lock("0.12.0", &project);
         assert_eq!(one, [vec![], vec!["plugin_jaxlib_differ"], vec![]], "{kind}");
-        // Of entries that nothing brings all are judged together.
+        // Entries that nothing requires are judged together.
         assert_eq!(lock("0.12.0.1", ""), [["plugins_same_platform"]], "{kind}");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of environments as a whole: read from disk, judged, and healed.
+//! Tests of whole environments: read from disk, judged, and repaired.
 
 mod causes;
 mod corpus_replay;

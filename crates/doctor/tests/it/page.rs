@@ -1,4 +1,4 @@
-//! The page of the rules, `docs/doctor.md`, against the rules.
+//! Compares the page of the rules, `docs/doctor.md`, with the rules.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Pythons of Windows and free-threaded ones, and what is no file.
+//! Tests of Pythons on Windows, free-threaded Pythons, and paths that are not files.
 
 use serdes_doctor::{Environment, Kind};
 
@@ -6,7 +6,7 @@ use super::site::{SITE, judged, rules, venv, write};
 
 const WINDOWS: &str = "Lib/site-packages";
 
-/// A virtual environment of Windows with a jaxlib of that tag.
+/// Creates a virtual environment of Windows with a jaxlib of that tag.
 fn of_windows(tag: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "pyvenv.cfg", "home = C:\\Python312\nversion = 3.12.4\n");
@@ -40,7 +40,7 @@ fn environments_of_windows_are_read() {
     let diagnosis = judged(folder.path());
     assert_eq!(rules(&diagnosis), ["jaxlib_too_old"]);
     assert!(diagnosis.to_string().contains("Python 3.12"), "{diagnosis}");
-    // A wheel of another system is none for it.
+    // A wheel for another system does not fit it.
     let linux = of_windows("cp312-cp312-manylinux_2_27_x86_64");
     assert!(rules(&judged(linux.path())).contains(&"architecture"));
 }
@@ -137,7 +137,7 @@ fn lock_that_is_no_regular_file_is_refused_at_once() {
     let locked = "-r requirements.txt\njax==0.9.2\njaxlib==0.9.2\n";
     write(folder.path(), "all.txt", locked);
     assert_eq!(Environment::read(folder.path().join("all.txt")).unwrap()[0].packages.len(), 2);
-    // And a pipe among the metadata of a package is a missing file.
+    // A pipe among the metadata of a package counts as a missing file.
     let metadata = format!("{SITE}/numpy-2.3.0.dist-info");
     let environment = venv(&[("jax", "0.9.2"), ("jaxlib", "0.9.2")]);
     std::fs::create_dir_all(environment.path().join(&metadata)).unwrap();

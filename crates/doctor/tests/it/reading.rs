@@ -1,4 +1,4 @@
-//! Environments in forms of their own: what is read of each, and by which tool it is changed.
+//! Tests of unusual forms of environments: what is read from each, and which tool changes it.
 
 use std::{fs, path::Path};
 
@@ -149,7 +149,7 @@ fn three_hundred_packages_are_read_quickly() {
     let began = std::time::Instant::now();
     let diagnosis = judged(folder.path());
     assert_eq!(diagnosis.environment.count, 302);
-    // A build without optimisation on a busy machine; the contract is 50 ms.
+    // The contract is 50 ms; this limit allows for an unoptimised build on a busy machine.
     assert!(began.elapsed().as_secs() < 5);
 }
 
@@ -163,7 +163,7 @@ fn records_of_conda_tell_packages_without_metadata() {
     }
     let diagnosis = judged(folder.path());
     assert_eq!(rules(&diagnosis), ["jaxlib_too_old"]);
-    // Metadata counts more.
+    // Metadata take precedence.
     write(
         folder.path(),
         &format!("{SITE}/jax-0.9.1.dist-info/METADATA"),

@@ -1,10 +1,10 @@
-//! Environments that a test writes.
+//! Creates environments for tests.
 
 use std::{fs, path::Path};
 
 use serdes_doctor::{Diagnosis, Environment, TablesOnly, diagnose};
 
-/// The folder of packages of a virtual environment of Python 3.12.
+/// The folder of packages in a virtual environment of Python 3.12.
 pub(crate) const SITE: &str = "lib/python3.12/site-packages";
 
 pub(crate) fn write(folder: &Path, name: &str, text: &str) {
@@ -13,7 +13,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A virtual environment with packages of which only name and version are written.
+/// Creates a virtual environment with packages that have only a name and a version.
 pub(crate) fn venv(packages: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "pyvenv.cfg", "home = /usr/bin\nversion = 3.12.4\n");
@@ -23,7 +23,7 @@ pub(crate) fn venv(packages: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// Writes the metadata of a package; `fields` are further lines of it.
+/// Writes the metadata of a package; `fields` are further lines in it.
 pub(crate) fn install(folder: &Path, name: &str, version: &str, fields: &str) {
     let metadata = format!("Name: {name}\nVersion: {version}\n{fields}\n");
     write(folder, &format!("{SITE}/{name}-{version}.dist-info/METADATA"), &metadata);
@@ -39,7 +39,7 @@ pub(crate) fn judged(path: &Path) -> Diagnosis {
     diagnose(&Environment::read(path).unwrap()[0], &TablesOnly)
 }
 
-/// The answer about a list of pinned packages, `name==version` a line.
+/// Returns the diagnosis of a list of pinned packages, `name==version` on each line.
 pub(crate) fn judged_lock(text: &str) -> Diagnosis {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "requirements.txt", text);
@@ -54,7 +54,7 @@ pub(crate) fn warnings(diagnosis: &Diagnosis) -> Vec<&'static str> {
     diagnosis.warnings.iter().map(|warning| warning.rule.id()).collect()
 }
 
-/// The commands of the first problem's remedies.
+/// Returns the commands of the first problem's remedies.
 pub(crate) fn commands(diagnosis: &Diagnosis) -> Vec<String> {
     let remedies = diagnosis.problems.iter().take(1).flat_map(|problem| &problem.remedies);
     remedies.filter_map(|remedy| remedy.command.clone()).collect()

@@ -1,12 +1,11 @@
-//! Every artifact of the corpus of operations gets the verdict that ten releases of TensorFlow
-//! gave, in every way of loading it, and for the same reason.
+//! Tests that every artifact of the corpus of operations gets the verdict of ten releases of
+//! TensorFlow, for the same reason and in every way of loading it.
 //!
-//! `tests/data/tensorflow/op_corpus.zip` holds the artifacts and `verdicts.jsonl`: a line an
-//! artifact and way of loading, with the answers of the releases.
-//! `SERDES_DIFFERENCES=TEXT cargo test -p serdes-graphs --test it tensorflow_operations --
-//! --nocapture` prints the differences whose line has the text (all for an empty one);
-//! `SERDES_CORPUS=DIRECTORY` compares a corpus that `tests/interop/tensorflow_operations.py --keep
-//! DIRECTORY` has made, of one release.
+//! `tests/data/tensorflow/op_corpus.zip` holds the artifacts and `verdicts.jsonl`: one line per
+//! artifact and way of loading, with the answers of the releases. `SERDES_DIFFERENCES=TEXT cargo
+//! test -p serdes-graphs --test it tensorflow_operations -- --nocapture` prints the differences
+//! whose line has the text (all for an empty one); `SERDES_CORPUS=DIRECTORY` compares a corpus of
+//! one release that `tests/interop/tensorflow_operations.py --keep DIRECTORY` has made.
 
 use std::{
     collections::BTreeMap,
@@ -30,23 +29,22 @@ const RELEASES: [&str; 10] = [
     "2.21.0",
 ];
 
-/// Reasons that the operations of a release do not give: TensorFlow's answer is one of its code.
-/// Where it refuses for one of them, nothing is asked of us; where we refuse, it is a difference
-/// all the same unless it refuses as well.
+/// Reasons that do not follow from the operations of a release, but from TensorFlow's code. If it
+/// refuses for one of them, any answer of ours is right; if it accepts, a refusal of ours is still
+/// a difference.
 const OUTSIDE: [&str; 3] = ["shape_function", "kernel", "placement"];
 
 /// Classes of errors in values of attributes. The one of several wrong values that TensorFlow names
-/// first depends on a hash; the corpus has one error a node, random graphs have several.
+/// first depends on a hash; the corpus has one error per node, random graphs have several.
 const VALUES: [&str; 4] = ["attr_kind", "attr_dtype", "attr_allowed", "attr_minimum"];
 
-/// Number of the corpus's lines that are left to [`OUTSIDE`], by way of loading: of each 11,270 and
-/// 4,340 lines.
+/// Number of the corpus's lines that are left to [`OUTSIDE`], by way of loading, of 11,270 and
+/// 4,340 lines each.
 const LEFT: [(&str, usize); 4] =
     [("capi_import", 53), ("capi_load", 20), ("import", 53), ("load_v1", 20)];
 
-/// Artifacts whose refusal has two names: a node with two errors, of which TensorFlow reports the
-/// one that its code comes to first in one way of loading and not in another, or an error that its
-/// text calls otherwise than its status.
+/// Artifacts whose refusal has two names: a node with two errors, the first of which depends on the
+/// way of loading, or an error whose text and status disagree.
 const EITHER: [(&str, [&str; 2]); 5] = [
     ("mutsm_attr_required_gone_body_136", ["function_body", "attr_missing"]),
     ("mutsm_attr_required_gone_body_200", ["function_body", "attr_missing"]),
@@ -55,8 +53,8 @@ const EITHER: [(&str, [&str; 2]); 5] = [
     ("probesm_in_n_huge", ["attr_number", "input_count"]),
 ];
 
-/// Models with a table that `tf.saved_model.load` of 2.12 cannot make, for a reason of its Python
-/// code that no operation has.
+/// Models with a table that `tf.saved_model.load` of 2.12 cannot create, for a reason in its Python
+/// code and not in an operation.
 const TABLES: [&str; 3] = ["mutsm_attr_required_gone_main_6", "sm16_mod_mtable", "sm21_mod_mtable"];
 
 /// Answer of one release about one artifact in one way of loading it.
@@ -66,7 +64,7 @@ struct Answer {
     reason: String,
 }
 
-/// An artifact with the answers, by way of loading.
+/// An artifact with its answers, by way of loading.
 struct Artifact {
     id: String,
     path: String,
@@ -74,7 +72,7 @@ struct Artifact {
     answers: BTreeMap<String, Answers>,
 }
 
-/// By release; `None` where it was not asked.
+/// Answers by release; `None` if the release was not asked.
 type Answers = Vec<Option<Answer>>;
 
 impl Artifact {
@@ -95,7 +93,7 @@ impl Artifact {
     }
 }
 
-/// The files of the corpus by path.
+/// Returns the files of the corpus by path.
 fn files() -> BTreeMap<String, Vec<u8>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(CORPUS)).unwrap();
     let mut files = BTreeMap::new();
@@ -108,7 +106,7 @@ fn files() -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// One answer a release, from runs of releases with the same one.
+/// Returns one answer per release, from runs of releases with the same answer.
 fn answers(runs: &Value) -> Answers {
     let text = |run: &Value, key: &str| run[key].as_str().unwrap_or_default().to_owned();
     let position = |run: &Value, key: &str| {
@@ -144,8 +142,8 @@ fn artifacts(verdicts: &[u8]) -> Vec<Artifact> {
     artifacts.into_values().collect()
 }
 
-/// The loader that a way of loading goes through. Python's import of a bare graph is the one that
-/// `load_v1` rests on.
+/// Returns the loader of a way of loading. Python's import of a bare graph is the one that
+/// `load_v1` uses.
 fn loader(operation: &str) -> Loader {
     match operation {
         "capi_import" => Loader::Import,
@@ -156,7 +154,7 @@ fn loader(operation: &str) -> Loader {
     }
 }
 
-/// The classes of TensorFlow's reasons that a diagnostic of structure stands for.
+/// Returns the classes of TensorFlow's reasons for a diagnostic of structure.
 fn structure_classes(diagnostic: &StructureDiagnostic) -> &'static [&'static str] {
     match diagnostic.kind {
         StructureDiagnosticKind::DuplicateFunction | StructureDiagnosticKind::UnequalFunction => {
@@ -168,7 +166,7 @@ fn structure_classes(diagnostic: &StructureDiagnostic) -> &'static [&'static str
     }
 }
 
-/// The classes of TensorFlow's reasons that a diagnostic stands for.
+/// Returns the classes of TensorFlow's reasons for a diagnostic.
 fn classes(kind: &ImportDiagnosticKind) -> &'static [&'static str] {
     match kind {
         ImportDiagnosticKind::Structure(diagnostic) => structure_classes(diagnostic),
@@ -200,8 +198,8 @@ fn classes(kind: &ImportDiagnosticKind) -> &'static [&'static str] {
     }
 }
 
-/// Answer of the library about an artifact, by the registry at a place among those of the check:
-/// the classes of the reason, none where it accepts it, and the diagnostic in words.
+/// Returns the library's answer about an artifact for one of the registries of the check: the
+/// classes of the reason, none if it accepts the artifact, and the diagnostic as text.
 fn ours(
     graphs: &Result<Graphs, GraphError>,
     artifact: &Artifact,
@@ -253,11 +251,11 @@ enum Outcome {
     Same,
     /// TensorFlow's reason is one of [`OUTSIDE`], or it ends the process.
     Outside,
-    /// Both refuse, for other reasons.
+    /// Both refuse, for different reasons.
     OtherReason,
-    /// TensorFlow takes it, and we do not.
+    /// TensorFlow accepts the artifact, and we do not.
     WronglyRefused,
-    /// TensorFlow refuses it, and we do not.
+    /// TensorFlow refuses the artifact, and we do not.
     WronglyTaken,
 }
 
@@ -278,7 +276,7 @@ fn compare(id: &str, answer: &Answer, ours: Option<&(&[&str], String)>) -> Outco
             let are_values = std::env::var_os("SERDES_CORPUS").is_some()
                 && VALUES.contains(&answer.reason.as_str())
                 && classes.iter().any(|class| VALUES.contains(class));
-            // A refusal of Python's own has no class of TensorFlow's.
+            // A refusal by Python itself has no class of TensorFlow's.
             if either || are_values || answer.reason == "other" {
                 Outcome::Same
             } else {
@@ -288,7 +286,8 @@ fn compare(id: &str, answer: &Answer, ours: Option<&(&[&str], String)>) -> Outco
     }
 }
 
-/// The comparison of one artifact: an outcome and a line of words for each way and release.
+/// Compares one artifact: returns an outcome and a line of text for each way of loading and
+/// release.
 fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Outcome, String)> {
     let form = if artifact.is_text() { Form::Text } else { Form::Binary };
     let asked: Vec<usize> = (0..RELEASES.len())
@@ -300,7 +299,7 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
     let whole = graph::read(file, artifact.message(), form, &options);
     let mut lines = Vec::new();
     for (place, release) in asked.into_iter().enumerate() {
-        // What a parser of text knows depends on the release; of the binary form, it does not.
+        // The parser of the text form depends on the release; that of the binary form does not.
         let of_release = artifact.is_text().then(|| {
             let version = registries[place].graph_def_version();
             graph::read(file, artifact.message(), form, &options.clone().with_release(version))
@@ -327,13 +326,13 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
 struct Comparison {
     /// Number of lines.
     all: usize,
-    /// By way of loading, how often TensorFlow's reason is one of [`OUTSIDE`] and not found here.
+    /// How often TensorFlow's reason is one of [`OUTSIDE`] and not found here, by way of loading.
     outside: Vec<(String, usize)>,
     differences: Vec<String>,
 }
 
-/// Compares a corpus whose files `file` finds; prints how often they agree, and the differences
-/// that are asked for.
+/// Compares a corpus whose files `file` finds; prints how often the answers agree, and the
+/// requested differences.
 fn compare_corpus(verdicts: &[u8], file: impl Fn(&str) -> Vec<u8> + Sync) -> Comparison {
     let artifacts = artifacts(verdicts);
     let results = Mutex::new(Vec::new());

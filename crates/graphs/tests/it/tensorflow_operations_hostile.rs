@@ -1,5 +1,5 @@
-//! Graphs made to cost much: every one is judged for ten releases, the file is read a few times at
-//! most, and the answer is the importer's.
+//! Tests of graphs made to cost much: each is judged for ten releases, the file is read a few times
+//! at most, and the answer is the importer's.
 
 use std::{
     io,
@@ -11,15 +11,15 @@ use serdes_graphs::graph::{self, Form, Graph, ImportDiagnosticKind, Loader, Mess
 use serdes_operations::Registry;
 use serdes_testkit::fields::field;
 
-/// Limit on the number of reads of a whole file: the walk that knows the operations, the one that
-/// knows the edges, and for each of ten releases the node that has the diagnostic, which may be all
-/// of the file, once more for the message.
+/// Limit on the number of reads of a whole file: the walk over the operations, the walk over the
+/// edges, and for each of ten releases another read of the node with the diagnostic, which may be
+/// the whole file.
 const MOST_READS: u64 = 16;
 /// Names in a diagnostic are cut to this many bytes, and a value is shown with the attribute's
 /// name.
 const LONGEST_TEXT: usize = 1024;
 
-/// A file in memory that counts the bytes that are read of it.
+/// A file in memory that counts the bytes that are read from it.
 struct Counted {
     bytes: Vec<u8>,
     read: AtomicU64,
@@ -45,7 +45,7 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// A field with a number.
+/// Encodes a field with a number.
 fn number(field: u64, value: i64) -> Vec<u8> {
     let mut out = Vec::new();
     varint(field << 3, &mut out);
@@ -53,7 +53,7 @@ fn number(field: u64, value: i64) -> Vec<u8> {
     out
 }
 
-/// The attribute `name` with the content of an AttrValue.
+/// Encodes the attribute `name` with the content of an AttrValue.
 fn attribute(name: &str, value: &[u8]) -> Vec<u8> {
     field(5, &[field(1, name.as_bytes()), field(2, value)].concat())
 }
@@ -68,7 +68,7 @@ fn node(name: &str, operation: &str, inputs: &[&str], attributes: &[u8]) -> Vec<
     [parts.map(Vec::as_slice).concat(), attributes.to_vec()].concat()
 }
 
-/// A function without arguments and results.
+/// Encodes a function without arguments and results.
 fn function(name: &str, nodes: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     let nodes: Vec<u8> = nodes.into_iter().flat_map(|node| field(3, &node)).collect();
     [field(1, &field(1, name.as_bytes())), nodes].concat()
@@ -89,8 +89,8 @@ fn float(name: &str) -> Vec<u8> {
     node(name, "Placeholder", &[], &data_type("dtype", 1))
 }
 
-/// Reads the graph for every release, sees that it was not read often, and that all releases and
-/// loaders that give a diagnostic cut what they show of it.
+/// Reads the graph for every release. Asserts that the file was not read too often, and that all
+/// diagnostics of releases and loaders are cut to the limit.
 fn judge(bytes: Vec<u8>) -> Graph {
     judge_as(Message::GraphDef, bytes)
 }
@@ -102,7 +102,7 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     let options = ReadOptions::default().with_registries(&registries);
     let graphs = graph::read(&source, message, Form::Binary, &options).unwrap();
     let read = source.read.load(Ordering::Relaxed);
-    // Short parts are read whole where they are looked at again.
+    // Short parts are read completely if they are needed again.
     let most = MOST_READS * source.bytes.len() as u64 + 256 * 1024;
     assert!(read <= most, "{read} bytes were read of {}", source.bytes.len());
     let graph = graphs.meta_graphs.into_iter().next().unwrap().graph;
@@ -120,7 +120,7 @@ fn judge_as(message: Message, bytes: Vec<u8>) -> Graph {
     graph
 }
 
-/// The first diagnostic in the import of the newest release.
+/// Returns the first diagnostic in the import of the newest release.
 fn diagnostic(graph: &Graph) -> Option<&ImportDiagnosticKind> {
     graph.judgements.last().unwrap().diagnostic(Loader::Import).map(|diagnostic| &diagnostic.kind)
 }
@@ -153,7 +153,8 @@ fn of_many_values_of_an_attribute_the_last_counts() {
         matches!(diagnostic(&found), Some(ImportDiagnosticKind::AttributeType { .. })),
         "{found:?}"
     );
-    // A million of them may be more than is looked at, and is never taken for that.
+    // A million values may exceed the limit on what is read, but the graph is never accepted for
+    // that.
     assert!(diagnostic(&of(values(1_000_000, 99))).is_some());
 }
 
@@ -221,8 +222,8 @@ fn names_of_a_megabyte_are_compared_and_not_shown() {
     );
 }
 
-/// The first diagnostic in the import of the newest release in a graph that calls a function, as a
-/// graph and as a SavedModel.
+/// Returns the first diagnostic in the import of the newest release, for a graph that calls the
+/// function, as a graph and as a SavedModel.
 fn diagnostic_of_called(function: &[u8]) -> Option<ImportDiagnosticKind> {
     let bytes = graph([node("c", "f", &[], &[])], [function.to_vec()]);
     let found = judge(bytes.clone());
@@ -233,7 +234,7 @@ fn diagnostic_of_called(function: &[u8]) -> Option<ImportDiagnosticKind> {
 
 #[test]
 fn names_of_a_megabyte_in_functions_are_compared_and_not_shown() {
-    // An input says more than a name.
+    // An input has more than a name.
     let long = "n".repeat((1 << 20) - 16);
     let too_long = "n".repeat((1 << 20) + 1);
     let of = |nodes: &[Vec<u8>]| diagnostic_of_called(&function("f", nodes.to_vec()));
@@ -253,7 +254,7 @@ fn names_of_a_megabyte_in_functions_are_compared_and_not_shown() {
         Message::SavedModel,
         field(2, &field(2, &graph([node("c", "PartitionedCall", &[], &function_of)], []))),
     );
-    // Names of functions count up to 64 KiB.
+    // Names of functions are compared up to 64 KiB.
     let named = function(&long, [node("n", "NoOp", &[], &[])]);
     let found = judge(graph([node("c", &long, &[], &[])], [named]));
     assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
@@ -274,7 +275,7 @@ fn a_hundred_thousand_functions_that_call_each_other_in_a_row_are_followed() {
     assert_eq!(diagnostic(&judge(graph(call(), library(100_000, "NoOp")))), None);
     let found = judge(graph(call(), library(20_000, "NoSuchOp")));
     assert_eq!(diagnostic(&found), Some(&ImportDiagnosticKind::UnknownOperation));
-    // Around in a circle, which ends the process of the importer.
+    // A recursive call, which ends the process of the importer.
     assert!(diagnostic(&judge(graph(call(), library(20_000, "f0")))).is_some());
 }
 

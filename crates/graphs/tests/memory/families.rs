@@ -1,5 +1,5 @@
-//! Limits on the memory that checks of graphs take which are many small things of one kind: at most
-//! 8 times the file, and as much of 64 MiB as the things are of a million.
+//! Tests of the memory for checks of graphs that consist of many small items of one kind: at most 8
+//! times the file, and 64 MiB per million items.
 
 use serdes_graphs::graph::Message;
 use serdes_testkit::fields::field;
@@ -9,10 +9,10 @@ use crate::{
     graph::{peak, saved_model},
 };
 
-/// A little more than a power of two, where lists and tables have just grown.
+/// A little more than a power of two, so that lists and tables have just grown.
 const COUNT: usize = 16_500;
 
-/// A number in as few letters as tell it from others.
+/// Returns a short unique name for a number.
 fn name(number: usize) -> String {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let (mut rest, mut name) = (number, String::new());
@@ -56,12 +56,11 @@ fn check_meta_graph(meta_graph: &[u8]) {
     check(&field(2, meta_graph), Message::SavedModel, 10);
 }
 
-/// Memory that does not grow with the file: windows, and what is remembered to save time, up to
-/// bounds.
+/// Memory that does not grow with the file: windows, and bounded caches.
 const BOUNDED: f64 = (10 << 20) as f64;
 
 fn check(bytes: &[u8], message: Message, releases: usize) {
-    // At a million things it is 64 MiB.
+    // For a million items it is 64 MiB.
     let room = ((64 << 20) as f64 - BOUNDED) * COUNT as f64 / 1_000_000.0;
     let peak = peak(bytes, message, releases);
     let most = 8.0 * bytes.len() as f64 + room + BOUNDED;
@@ -101,14 +100,14 @@ fn called_functions_of_a_node_each_take_8_times_the_file() {
     check_graph(&[functions, nodes].concat());
 }
 
-/// The attributes of a node that calls a function by its name.
+/// Returns the attributes of a node that calls a function by its name.
 fn call(function: &str) -> Vec<u8> {
     let called = field(10, &field(1, function.as_bytes()));
     let types = |key| attribute(5, key, &field(1, &[]));
     [attribute(5, "f", &called), types("Tin"), types("Tout")].concat()
 }
 
-/// Functions of which each has a node that calls the next, and a node that calls the first.
+/// Returns functions each of which has a node that calls the next, and a node that calls the first.
 fn chain(node_of: impl Fn(&str) -> Vec<u8>) -> Vec<u8> {
     let functions = many(|number| {
         let body = field(3, &node_of(&name(number + 1)));
@@ -132,7 +131,7 @@ fn functions_that_others_name_take_8_times_the_file() {
 #[test]
 fn called_functions_with_a_diagnostic_take_8_times_the_file() {
     let _alone = counting();
-    // An operation that no release has; an input that is no node.
+    // An operation that no release has, and an input that is not a node.
     for faulty in [node("n", "NoSuch", &[]), node("n", "NoOp", &field(3, b"^m"))] {
         let functions = library(&many(|number| function(&name(number), &field(3, &faulty))));
         let nodes = many(|number| field(1, &node(&name(number), &name(number), &[])));

@@ -1,4 +1,4 @@
-//! Limits on the memory that the check of a graph takes.
+//! Tests of the memory that the check of a graph takes.
 
 use serdes_graphs::graph::{Form, Message, ReadOptions, read};
 use serdes_operations::Registry;
@@ -11,15 +11,16 @@ const NODES: usize = 100_000;
 /// 32 MiB for a million nodes.
 const BYTES_PER_NODE: f64 = 33.55;
 
-/// Whatever the graph is: windows, what is known of nodes, of the operations and of names that
-/// another thread looks up.
+/// Memory for any graph: windows, facts about nodes and operations, and names that another thread
+/// looks up.
 const FOR_ALL: f64 = 1_200_000.0;
 
 fn float(key: &str) -> Vec<u8> {
     field(5, &[field(1, key.as_bytes()), field(2, &[0x30, 1])].concat())
 }
 
-/// Inputs and sums of two that came before, in turn: an input and a half for each node.
+/// Returns placeholders, each followed by three sums of two earlier nodes: an input and a half per
+/// node.
 fn nodes() -> Vec<Vec<u8>> {
     let name = |number: usize| format!("scope/n{number}");
     let node = |number: usize| {
@@ -39,7 +40,7 @@ pub(crate) fn saved_model(graph: &[u8]) -> Vec<u8> {
     field(2, &field(2, graph))
 }
 
-/// Peak memory in bytes of a check for the last `releases` releases.
+/// Returns the peak memory in bytes of a check for the last `releases` releases.
 pub(crate) fn peak(bytes: &[u8], message: Message, releases: usize) -> f64 {
     let names = Registry::releases().take(releases);
     let registries: Vec<_> = names.map(|name| Registry::tensorflow(name).unwrap()).collect();
@@ -60,7 +61,7 @@ fn the_check_of_a_million_nodes_takes_at_most_32_mib() {
     let mut reversed = nodes.clone();
     reversed.reverse();
     let unknown = field(1, &[field(1, b"z"), field(2, b"NoSuchOperation")].concat());
-    // Instead of the last one, which is no input of another.
+    // Replaces the last node, which is not an input of another node.
     let faulty = [&nodes[..NODES - 1], &[unknown]].concat();
     for (name, graph) in [
         ("as written", nodes.concat()),
@@ -80,7 +81,7 @@ fn the_check_of_a_million_nodes_takes_at_most_32_mib() {
     }
 }
 
-/// A function that has a name and nothing else.
+/// Returns a function that has only a name.
 fn empty_function(number: usize) -> Vec<u8> {
     field(1, &field(1, &field(1, format!("f{number:x}").as_bytes())))
 }
@@ -89,7 +90,7 @@ fn empty_function(number: usize) -> Vec<u8> {
 fn a_library_of_empty_functions_takes_8_times_the_file() {
     const FUNCTIONS: usize = 50_000;
     let _alone = counting();
-    // As much of 64 MiB as these functions are of a million.
+    // 64 MiB per million functions.
     let room = (64 << 20) as f64 * FUNCTIONS as f64 / 1_000_000.0;
     let graph = field(2, &(0..FUNCTIONS).flat_map(empty_function).collect::<Vec<u8>>());
     for (message, bytes, releases) in [

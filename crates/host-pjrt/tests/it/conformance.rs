@@ -1,6 +1,6 @@
-//! Every behaviour of the conformance suite over the plug-ins of this package.
+//! Runs every behaviour of the conformance suite on the plug-ins of this package.
 
-/// Loading is supported there alone.
+/// Loading is supported only there.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     use std::{
@@ -12,15 +12,15 @@ mod loaded {
     use serdes_pjrt::{ElementType, Minor, conformance, inspect};
     use serdes_stream_executor::conformance::{Conformance, ConformanceOptions};
 
-    /// A library of this package, which cargo builds before its tests.
+    /// Returns a library of this package, which cargo builds before its tests.
     fn library(name: &str) -> Option<PathBuf> {
         let test = std::env::current_exe().unwrap();
         let mut found = test.ancestors().skip(1).map(|folder| folder.join(name));
         found.find(|path| path.exists())
     }
 
-    /// The plug-in with the newest table, an example of this package, which cargo builds before its
-    /// tests, too; it is built here where cargo was asked for this test alone.
+    /// Returns the plug-in with the newest table, an example of this package. Cargo builds it
+    /// before the tests; it is built here if cargo was asked for this test alone.
     fn newest() -> PathBuf {
         const NAME: &str = "examples/libhost_pjrt_newest.so";
         if let Some(built) = library(NAME) {
@@ -29,7 +29,7 @@ mod loaded {
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--package", "serdes-host-pjrt"]);
         build.args(["--example", "host_pjrt_newest", "--target-dir"]);
-        // …/TARGET/PROFILE/deps/this, where a target was asked for, and else …/PROFILE/deps/this.
+        // …/TARGET/PROFILE/deps/this if a target was given, …/PROFILE/deps/this otherwise.
         let test = std::env::current_exe().unwrap();
         let profile = test.ancestors().nth(2).unwrap();
         let above = profile.parent().unwrap();
@@ -55,7 +55,7 @@ mod loaded {
         "pjrt_no_compile_options",
     ];
 
-    /// True if the element type of a behaviour is one that a plug-in of that minor cannot know.
+    /// Returns true if a plug-in of that minor cannot know the element type of a behaviour.
     fn is_newer(behaviour: &str, minor: Minor) -> bool {
         let Some(name) = behaviour.strip_prefix("pjrt_type_") else { return false };
         let of_type = ElementType::of_name(&name.to_uppercase()).unwrap();
@@ -75,7 +75,7 @@ mod loaded {
                 Conformance::Pass
             };
             assert_eq!(outcome.result, expected, "{behaviour}: {}", outcome.detail);
-            // The reader of the outcome learns the reason.
+            // The outcome has the reason.
             assert!(!outcome.detail.is_empty(), "{behaviour}");
             tried.insert(behaviour);
         }
@@ -92,7 +92,7 @@ mod loaded {
     fn the_reference_plug_in_of_the_newest_minor_conforms() {
         let path = newest();
         every_behaviour_passes_or_cannot_be_asked(&path, Minor::NEWEST);
-        // What its file says without being loaded.
+        // The facts in its file, without loading it.
         let found = inspect(path).unwrap();
         assert_eq!(found.oldest_framework(), Some(Minor::new(29)));
     }

@@ -1,6 +1,6 @@
-//! The shared library as this project's own host of PJRT plug-ins loads and uses it.
+//! Tests of the shared library with this project's own host of PJRT plug-ins.
 
-/// Loading is supported there alone.
+/// Loading is supported only there.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     use std::{path::PathBuf, thread};
@@ -13,7 +13,7 @@ mod loaded {
     };
     use serdes_stream_executor::Plugin;
 
-    /// The library of this package, which cargo builds before its tests.
+    /// Loads the library of this package, which cargo builds before its tests.
     fn plugin() -> PjrtPlugin {
         let test = std::env::current_exe().unwrap();
         let name = "libserdes_host_pjrt.so";
@@ -49,7 +49,7 @@ mod loaded {
         }
     }
 
-    /// The minor that brought a function.
+    /// Returns the minor that introduced a function.
     fn since(name: &str) -> u32 {
         serdes_plugin::abi::pjrt::function(name).unwrap().since().number()
     }
@@ -166,7 +166,7 @@ mod loaded {
         assert!(put().is_ok());
     }
 
-    /// An array of `bytes` bytes that the plug-in was given in pieces, and its bytes.
+    /// Returns an array of `bytes` bytes that was sent to the plug-in in pieces, and its bytes.
     fn in_pieces(client: &Client, bytes: usize) -> (serdes_pjrt::Array, Vec<u8>) {
         let space = client.memory_spaces().unwrap().swap_remove(0);
         let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();

@@ -1,4 +1,4 @@
-//! The shared library of this package, as frameworks and this project's own host load it.
+//! Tests of the shared library of this package as frameworks and this project's own host load it.
 
 mod conformance;
 mod host;

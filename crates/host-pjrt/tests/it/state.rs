@@ -1,7 +1,7 @@
-//! States that come from the arrays of a PJRT client and go to them, and their way between plug-ins
-//! of both interfaces.
+//! Tests of states saved from and restored to the arrays of a PJRT client, also between plug-ins of
+//! both interfaces.
 
-/// Loading is supported there alone.
+/// Loading is supported only there.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod loaded {
     use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ mod loaded {
     };
     use serdes_stream_executor::{Device, LayoutChoice, Plugin};
 
-    /// The library of this package, which cargo builds before its tests.
+    /// Returns the library of this package, which cargo builds before its tests.
     fn library() -> PathBuf {
         let test = std::env::current_exe().unwrap();
         let found = test.ancestors().skip(1).map(|folder| folder.join("libserdes_host_pjrt.so"));
@@ -40,7 +40,7 @@ mod loaded {
         (0..count).map(|ordinal| plugin.device(ordinal).unwrap()).collect()
     }
 
-    /// Bytes of which no two neighbours are likely to be the same.
+    /// Returns bytes of which neighbours are unlikely to be equal.
     fn noise(bytes: usize, seed: u32) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
         let next = || {
@@ -52,7 +52,7 @@ mod loaded {
         std::iter::repeat_with(next).take(bytes).collect()
     }
 
-    /// Arrays of all kinds: long, short, empty, a scalar, narrow elements in whole bytes.
+    /// Returns arrays of all kinds: long, short, empty, a scalar, narrow elements in whole bytes.
     fn arrays() -> Vec<(String, ArraySpec, Vec<u8>)> {
         let shapes: [(DType, &[i64]); 10] = [
             (DType::F32, &[300, 1000]),
@@ -86,7 +86,7 @@ mod loaded {
         options.create(path).unwrap()
     }
 
-    /// Saves them all.
+    /// Saves all arrays.
     fn save_arrays(path: &Path) {
         let mut state = writer(path);
         for (name, spec, data) in arrays() {
@@ -95,7 +95,7 @@ mod loaded {
         state.finish().unwrap();
     }
 
-    /// Onto the device and from it into another state.
+    /// Restores a state onto the device, and saves it from there into another state.
     fn by_way_of<D: HostedDevice>(device: &D, from: &Path, to: &Path) {
         let state = Reader::open(from).unwrap();
         let tensors = state.tensors_in_file_order().unwrap();
@@ -192,7 +192,7 @@ mod loaded {
         assert_eq!(empty.finish().unwrap().bytes(), 0);
     }
 
-    /// Sharding of a matrix in `tiles` rows and columns over devices.
+    /// Returns the sharding of a matrix in `tiles` rows and columns over devices.
     fn tiled(tiles: [i64; 2]) -> HloSharding {
         let count = tiles.iter().product::<i64>();
         let assignment = TileAssignment::iota(tiles, [count], [0]).unwrap();
@@ -204,7 +204,7 @@ mod loaded {
     const ROWS: usize = 8;
     const COLUMNS: usize = 3 << 16;
 
-    /// The elements of a tile of the matrix, row by row; two bytes each.
+    /// Returns the elements of a tile of the matrix, row by row; two bytes each.
     fn tile(matrix: &[u8], tiles: [usize; 2], number: usize) -> Vec<u8> {
         let [rows, columns] = [ROWS / tiles[0], COLUMNS / tiles[1]];
         let [top, left] = [number / tiles[1] * rows, number % tiles[1] * columns];
@@ -220,7 +220,7 @@ mod loaded {
         let shape = Shape::new([ROWS as i64, COLUMNS as i64]).unwrap();
         let spec = |tiles: [i64; 2]| ArraySpec::new(DType::BF16, shape.clone(), tiled(tiles));
 
-        // From four devices of a PJRT client, half of the rows and half of the columns each.
+        // Saved from four devices of a PJRT client, half of the rows and half of the columns each.
         let all = spaces(&[("devices", 4)]);
         let arrays: Vec<Array> = (0..4)
             .map(|number| {
@@ -238,7 +238,7 @@ mod loaded {
         state.add_sharded("w", &spec([2, 2]), &shards).unwrap();
         state.finish().unwrap();
 
-        // Onto three devices of a StreamExecutor plug-in, a third of the columns each.
+        // Restored onto three devices of a StreamExecutor plug-in, a third of the columns each.
         let three = devices(3);
         let targets: Vec<_> =
             three.iter().zip(0..).map(|(on, id)| ShardTarget::new(DeviceId(id), on)).collect();
@@ -256,7 +256,7 @@ mod loaded {
         state.add_sharded("w", &spec([1, 3]), &shards).unwrap();
         state.finish().unwrap();
 
-        // And back onto PJRT devices: two rows each, and all of it on one.
+        // Restored back onto PJRT devices: two rows each, and all of it on one.
         let tensor = Reader::open(path("stream_executor.sds")).unwrap().tensor("w").unwrap();
         let targets: Vec<_> =
             all.iter().zip(0..).map(|(on, id)| ShardTarget::new(DeviceId(id), on)).collect();

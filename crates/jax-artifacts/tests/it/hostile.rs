@@ -1,4 +1,4 @@
-//! Untrusted bytes: every cut, changed bytes, any bytes. Nothing panics.
+//! Tests that no untrusted bytes cause a panic: every truncation, changed bytes, arbitrary bytes.
 
 use std::{fs, path::Path};
 
@@ -22,7 +22,7 @@ fn kind(name: &str) -> Kind {
     if name.ends_with(".mlirbc") { Kind::StableHlo } else { Kind::JaxExport }
 }
 
-/// Judges bytes as both kinds and looks at all that can be asked.
+/// Judges bytes as both kinds, and calls every accessor.
 fn look(bytes: &[u8], kind: Kind) {
     let _ = sniff(bytes);
     let options = Options::new();

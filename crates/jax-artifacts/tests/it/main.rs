@@ -1,4 +1,4 @@
-//! Verdicts on files of real builds, and on files that are damaged or untrusted.
+//! Tests of verdicts on files of real builds, and on damaged or untrusted files.
 
 mod corpus_replay;
 mod hostile;

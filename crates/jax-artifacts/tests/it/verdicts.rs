@@ -1,4 +1,4 @@
-//! Verdicts against those of twelve builds of jaxlib, which `tests/data/README.md` describes.
+//! Compares verdicts with those of twelve builds of jaxlib, which `tests/data/README.md` describes.
 //!
 //! `SERDES_JAX_CORPUS` names another folder of the same form.
 
@@ -10,7 +10,7 @@ use std::{
 
 use serdes_jax_artifacts::{Artifact, Kind, Options, Release, Verdict, sniff};
 
-/// The files of a corpus, with what was said of them.
+/// Returns the files of a corpus, each with its recorded verdicts.
 fn corpus() -> Vec<(serde_json::Value, PathBuf)> {
     let folder = env::var_os("SERDES_JAX_CORPUS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"), PathBuf::from);

@@ -1,3 +1,3 @@
-//! The tests of the crate from outside, one module a subject.
+//! Tests of the crate's public API, one module per subject.
 
 mod tensorflow_ops;

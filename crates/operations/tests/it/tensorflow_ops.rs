@@ -1,7 +1,7 @@
-//! The built-in table of operations holds what was read from the releases, and nothing else.
+//! Tests that the built-in table of operations holds exactly what was read from the releases.
 //!
-//! `cargo xtask ops` writes the table and runs nothing else: the other tests look at the table that
-//! is built in, which is the one before until the crate is built again.
+//! `cargo xtask ops` writes the table and runs no other test: those would use the old table, which
+//! is built in until the crate is built again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use serdes_operations::{
 };
 
 const REGENERATE: &str = "SERDES_REGENERATE_OPS";
-/// Limit on the table's size in a program, in bytes.
+/// Limit on the table's size in the program, in bytes.
 const MOST_BYTES: usize = 400_000;
 
 fn path(name: &str) -> PathBuf {
@@ -40,7 +40,7 @@ fn definitions(json: &Json) -> BTreeMap<String, OperationDefinition> {
         .collect()
 }
 
-/// The release that comes after `before`: what differs is in `json`.
+/// Returns the release after `before`; `json` has the differences.
 fn step(before: &ReleaseRecord, json: &Json) -> ReleaseRecord {
     let text = |key: &str| json[key].as_str().unwrap().to_owned();
     let mut release = before.clone();
@@ -128,8 +128,8 @@ fn the_json_form_of_an_operation_comes_back() {
     }
 }
 
-/// The JSON with floats of 32 bits as short as they can be: the releases' were written out as
-/// floats of 64.
+/// Returns the JSON with the shortest form of 32-bit floats; the releases' files have them as
+/// 64-bit floats.
 fn shortened(json: &Json) -> Json {
     match json {
         Json::Number(number) if number.is_f64() => {

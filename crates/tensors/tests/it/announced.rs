@@ -1,5 +1,5 @@
-//! Tensors of a file that answers late: how many requests their conversion makes, and how many of
-//! them are under way at a time.
+//! Tests of tensors in a file with slow answers: how many requests a conversion makes, and how many
+//! of them are concurrent.
 
 use std::{
     io,
@@ -25,7 +25,7 @@ use serdes_tensors::{
 /// Time that each answer takes.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Bytes that come late, and the requests for them.
+/// Bytes that arrive late, and the requests for them.
 struct Late {
     bytes: Bytes,
     requests: AtomicUsize,
@@ -72,7 +72,7 @@ impl ReadAt for Late {
     }
 }
 
-/// A file of tensors of `bytes` bytes each; `names` gives their order in it.
+/// Returns a file of tensors of `bytes` bytes each; `names` gives their order in it.
 fn safetensors(names: &[usize], bytes: usize) -> Vec<u8> {
     let entries = names.iter().enumerate().map(|(place, name)| {
         let (begin, end) = (place * bytes, (place + 1) * bytes);
@@ -108,7 +108,7 @@ fn small_tensors_come_many_with_one_request_and_many_at_a_time() {
         let file = Late::new(bytes.clone());
         let to = folder.path().join(to);
         convert_to(&to, &file, &ConvertOptions::new());
-        // 23 MiB by 4, and two for the header.
+        // 23 MiB in requests of 4 MiB, and two requests for the header.
         assert!(file.requests.load(Relaxed) <= 9, "{} requests", file.requests.load(Relaxed));
         assert!(file.most.load(Relaxed) >= 5, "{} at a time", file.most.load(Relaxed));
         let differences =
@@ -134,7 +134,7 @@ fn tensors_that_are_not_wanted_are_not_asked_for() {
     let file = Late::new(safetensors(&names, 1 << 20));
     let chosen = ConvertOptions::new().with_only(vec!["w*0".to_owned()]);
     convert_to(&folder.path().join("a.sds"), &file, &chosen);
-    // Seven that lie apart, and two for the header.
+    // Seven requests for tensors that are not adjacent, and two for the header.
     assert_eq!(file.requests.load(Relaxed), 9);
     assert!(file.most.load(Relaxed) >= 6, "{} at a time", file.most.load(Relaxed));
 }

@@ -1,5 +1,5 @@
-//! Web servers that lie about their bytes, or send other ones: no reader waits for ever, takes
-//! memory for nothing, or takes other bytes for those of the file.
+//! Tests of web servers that lie about their bytes or send wrong ones: no reader waits forever,
+//! wastes memory, or accepts wrong bytes as those of the file.
 
 use std::{
     io::{self, Read, Write},
@@ -11,8 +11,8 @@ use std::{
 use serdes_device_state::files::{Files, ReadAt};
 use serdes_tensors::{self as tensor_io, storage::Storage};
 
-/// A server on this machine that answers each request by its head; the address of a file there. It
-/// goes with the process.
+/// Starts a local server that answers each request by its head; returns the address of a file
+/// there. The server ends with the process.
 fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> PathBuf {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/x.safetensors", listener.local_addr().unwrap());
@@ -31,7 +31,7 @@ fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> PathBuf {
     address.into()
 }
 
-/// An answer with this status, these headers and this body.
+/// Returns an answer with this status, these headers and this body.
 fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
@@ -40,7 +40,7 @@ fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The range that a request asks for.
+/// Returns the range that a request asks for.
 fn range(head: &str) -> (usize, usize) {
     let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with("range:")).unwrap();
     let (begin, end) = line.rsplit_once('=').unwrap().1.split_once('-').unwrap();
@@ -120,7 +120,7 @@ fn a_file_that_changes_its_length_is_not_mixed_with_another_one() {
 
 #[test]
 fn no_memory_is_taken_for_a_length_that_a_server_announces() {
-    // A header of 90 megabytes in a file of exabytes, of which there are 64 KiB.
+    // A header of 90 megabytes in a file of exabytes, of which only 64 KiB exist.
     let mut file = 90_000_000_u64.to_le_bytes().to_vec();
     file.resize(64 << 10, b' ');
     let address = server(move |head| part(head, &file, u64::MAX / 2));
@@ -134,8 +134,8 @@ fn text_of_a_server_cannot_control_a_terminal() {
     assert!(said.contains("compressed") && !said.contains(char::is_control), "{said:?}");
 }
 
-/// Opens a file of a server that says this of it with each answer, and reads all of it; the last is
-/// said for ever.
+/// Opens a file of a server that describes it with one element of `said` per answer, and reads all
+/// of it; the last element is repeated forever.
 fn read_all(said: &'static [&'static str]) -> io::Result<Vec<u8>> {
     let file: Vec<u8> = (0..300_u32 << 10).map(|number| number as u8).collect();
     let (copy, asked) = (file.clone(), std::sync::atomic::AtomicUsize::new(0));

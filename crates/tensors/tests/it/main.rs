@@ -1,5 +1,5 @@
-//! The tests of the crate from outside, one module a subject. They are one program, because each
-//! further one links the crate once more.
+//! Tests of the crate's public API, one module per subject. They are one program, because each
+//! further program links the crate once more.
 
 mod announced;
 mod hostile_addresses;

@@ -68,7 +68,7 @@ pub(super) struct ConcreteFunction {
     /// Its signature; other functions and the graph still call it by its name. For a function in
     /// which a release finds nothing, it is read when a call by that name needs it.
     definition: OnceCell<Box<OperationDefinition>>,
-    /// The same where somebody asks for an operation.
+    /// The same, computed when an operation is looked up.
     signature: OnceCell<OperationList>,
     /// The types of the inputs and outputs of a node whose operation is this function.
     pub(super) types: Rc<NodeType>,

@@ -1,5 +1,5 @@
-//! Arrays and programs of a session whose devices go to another client of the plug-in, because a
-//! program of another session does not end: arrays are moved, programs compiled again.
+//! Tests of a session whose devices move to another client of the plug-in, because a program of
+//! another session does not end: its arrays are moved, and its programs compiled again.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{
     served_programs::{AFTER, BYTES, Served, run},
 };
 
-/// Longer than anything takes that works.
+/// Longer than any successful step takes.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Two clients of a server that takes devices from programs of others after a moment.
+/// Connects two clients to a server that soon takes devices from programs of other sessions.
 fn two_clients(library: &Library) -> [Served; 2] {
     let client = library.load().unwrap().create_client(&[]).unwrap();
     let mut limits = Limits::default();
@@ -43,7 +43,7 @@ async fn arrays_and_programs_are_the_same_on_devices_that_were_taken() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
-    // The program is compiled again, and its argument moved; what no program wants stays.
+    // The program is compiled again, and its argument moved; arrays that no program needs stay.
     let run_again = served.execute(run(small, &[1], &[11]));
     tokio::time::timeout(LONG, run_again).await.unwrap().unwrap();
     for (handle, expected) in [(1, BYTES), (2, AFTER), (10, AFTER), (11, AFTER)] {

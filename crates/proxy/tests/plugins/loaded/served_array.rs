@@ -1,4 +1,4 @@
-//! An array that a client of the proxy makes on both devices of a plug-in.
+//! An array that a client of the proxy creates on both devices of a plug-in.
 
 use serdes::{
     codec::ToProto as _,
@@ -10,8 +10,8 @@ use serdes::{
     version::SerDesVersion,
 };
 
-/// Makes an array under `handle` of the eight bytes that were sent under the same number: four on
-/// each of the devices 7 and 8.
+/// Returns the request to create an array under `handle` from the eight bytes that were sent under
+/// the same number: four on each of the devices 7 and 8.
 pub(super) fn four_bytes_on_each(handle: u64) -> Request {
     let version = SerDesVersion::current();
     let tiles = OpSharding::tiled(TileAssignment::iota([2], [2], [0]).unwrap());

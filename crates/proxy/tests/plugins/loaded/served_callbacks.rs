@@ -1,5 +1,5 @@
-//! Programs of a client of the proxy that call functions of it: the client asks for calls, answers
-//! them, and goes away in the middle of one.
+//! Tests of programs that call functions of the proxy's client: the client asks for calls, answers
+//! them, and disconnects during one.
 
 use std::future::Future;
 
@@ -31,7 +31,7 @@ use super::{plugins::Library, served_array::four_bytes_on_each};
 
 type Answer = Result<Response, (StatusCode, String)>;
 
-/// A client of a server over a plug-in of ours, whose devices are 7 and 8.
+/// A client of a server over a test plug-in, whose devices are 7 and 8.
 struct Served {
     session: LocalSession,
     _server: Server,
@@ -45,7 +45,7 @@ impl Served {
         Self { session, _server: server }
     }
 
-    /// The answer to a request, which may be long in coming.
+    /// Sends a request; the returned future resolves to its answer, which may take long.
     fn begin(&mut self, request: Request) -> impl Future<Output = Answer> + Send + use<> {
         let request_metadata = Some(RequestMetadata { op_id: 1, ..Default::default() });
         let answer = self.session.begin(IfrtRequest { request_metadata, request: Some(request) });
@@ -64,7 +64,7 @@ impl Served {
         self.begin(request).await
     }
 
-    /// Four bytes on each of both devices.
+    /// Puts four bytes on each of the two devices.
     async fn put(&mut self, handle: u64, bytes: [u8; 8]) {
         self.session.store(handle, Bytes::copy_from_slice(&bytes)).await.unwrap();
         self.ask(four_bytes_on_each(handle)).await.unwrap();
@@ -80,7 +80,7 @@ impl Served {
         Ok(self.session.look_up(1000 + array_handle).await.unwrap())
     }
 
-    /// A program that sends its argument to a function and adds up what that gives.
+    /// Compiles a program that sends its argument to a function and adds up the results.
     async fn compile(&mut self, result_bytes: i64) -> CompileResponse {
         self.try_compile(result_bytes).await.unwrap()
     }
@@ -119,7 +119,7 @@ impl Served {
         }))
     }
 
-    /// The next call of a function, when there is one.
+    /// Waits for the next call of a function.
     fn poll(
         &mut self,
         function: u64,
@@ -174,7 +174,7 @@ async fn a_program_calls_a_function_of_its_client_on_each_device() {
             let (code, _) =
                 served.give(call, Returned::ResultHostBufferHandle(first + 1)).await.unwrap_err();
             assert_eq!(code, StatusCode::NotFound);
-            // The results may come after it is said that they do.
+            // The results may arrive after the message that announces them.
             let call = served.poll(function, first + 2).await.unwrap().unwrap();
             assert_eq!(served.session.look_up(first + 2).await.unwrap()[..], BYTES[4..]);
             let given = served.begin(Request::LoadedHostCallbackReturnRequest(
@@ -213,7 +213,7 @@ async fn the_words_of_a_function_that_fails_are_those_of_the_results() {
         (compiled.loaded_executable_handle, compiled.loaded_host_callback_handles[0]);
     let words = "ValueError: an unwanted value";
     let error = StatusProto { code: 2, message: words.to_owned(), ..Default::default() };
-    // Also for results of another length than was said.
+    // The same for results of another length than announced.
     for (at, result, part) in [
         (0, Returned::Error(error), words),
         (1, Returned::ResultHostBufferHandle(51), "3 bytes; expected 8"),
@@ -230,7 +230,7 @@ async fn the_words_of_a_function_that_fails_are_those_of_the_results() {
         let (_, found) = served.ask(Request::CheckValueReadyRequest(request)).await.unwrap_err();
         assert!(found.contains(part), "{found}");
     }
-    // The session goes on, and so does what else it has.
+    // The session continues, and so do its other objects.
     assert_eq!(served.get(1).await.unwrap()[..], BYTES);
 }
 
@@ -260,8 +260,7 @@ async fn a_program_waits_for_its_client_no_longer_than_it_may() {
     assert!(words.contains("`callback-seconds`"), "{words}");
     drop(served);
 
-    // The client no longer waits for its program, which cannot be stopped: the call comes to its
-    // end afterwards.
+    // The client no longer waits for its program, which cannot be stopped: the call ends later.
     let mut limits = Limits::default();
     limits.set("execution-seconds", "0.05").unwrap();
     let mut served = Served::new(&library, limits);

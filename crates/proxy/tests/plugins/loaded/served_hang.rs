@@ -1,5 +1,5 @@
-//! A plug-in that hangs in a call that had always been quick: the session of who made it ends all
-//! the same when its client goes, and others are served.
+//! Tests of a plug-in that hangs in a call that had always been quick: the caller's session still
+//! ends when its client disconnects, and other sessions are served.
 
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ use tonic_prost::ProstCodec;
 
 use super::{plugins::Library, served_array::four_bytes_on_each};
 
-/// Longer than anything takes that works.
+/// Longer than any successful step takes.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A client that speaks the protocol over gRPC by itself, without the client of this crate.
+/// A client that implements the protocol over gRPC itself, without the client of this crate.
 struct WireClient {
     channel: Channel,
     requests: mpsc::UnboundedSender<IfrtRequest>,
@@ -80,7 +80,7 @@ impl WireClient {
         self.requests.send(IfrtRequest { request_metadata, request: Some(request) }).unwrap();
     }
 
-    /// The answer to the only request in progress.
+    /// Sends a request and waits for its answer; no other request is in progress.
     async fn ask(&mut self, request: Request) -> Response {
         self.send(request);
         let answer = self.answers.message().await.unwrap().unwrap();
@@ -183,7 +183,7 @@ async fn a_session_whose_program_hangs_ends_with_its_client() {
 }
 
 impl WireClient {
-    /// A client with eight bytes over both devices and a program that is run with them.
+    /// Connects a client, puts eight bytes over both devices, and runs a program with them.
     async fn with_program(address: &str) -> (Self, u64) {
         let mut client = Self::connect(address).await;
         let Response::InitResponse(init) = client.ask(Request::InitRequest(InitRequest {})).await
@@ -213,7 +213,7 @@ async fn a_program_that_hangs_leaves_the_devices_to_others() {
     library.hang_next();
     hanging.send(run(program, 60));
     assert!(soon(|| library.hangs()).await);
-    // With the array and the program of before, and what came of it.
+    // With the earlier array, program and result.
     tokio::time::timeout(LONG, other.ask(run(others, 60))).await.unwrap();
     other.ask(run(others, 61)).await;
     assert!(library.hangs());
@@ -222,7 +222,7 @@ async fn a_program_that_hangs_leaves_the_devices_to_others() {
     let status = answer.response_metadata.unwrap().status.unwrap();
     assert_eq!(StatusCode::from_number(status.code), Some(StatusCode::DeadlineExceeded));
     assert!(status.message.contains("`shared-execution-seconds`"), "{}", status.message);
-    // The session goes on.
+    // The session continues.
     hanging.ask(run(program, 62)).await;
 
     library.let_go();

@@ -1,5 +1,5 @@
-//! Programs of a client of the proxy, on the devices of a plug-in: every request, and what the
-//! client sees of what goes wrong.
+//! Tests of a proxy client's programs on the devices of a plug-in: every request, and the failures
+//! that the client sees.
 
 use bytes::Bytes;
 use serdes::{
@@ -34,7 +34,7 @@ use super::plugins::Library;
 
 type Answer = Result<Response, (StatusCode, String)>;
 
-/// A server over a plug-in of ours, and a client of it. The plug-in has the devices 7 and 8.
+/// A server over a test plug-in, and a client of it. The plug-in has the devices 7 and 8.
 pub(super) struct Served {
     server: Server,
     session: LocalSession,
@@ -47,7 +47,7 @@ impl Served {
         Self::of(Server::builder(&client).limits(limits).build().unwrap())
     }
 
-    /// Another client of that server.
+    /// Connects another client to that server.
     pub(super) fn of(server: Server) -> Self {
         let session = server.local_session(Ranges::supported()).unwrap();
         Self { server, session, host_buffers: 1000 }
@@ -65,7 +65,7 @@ impl Served {
         }
     }
 
-    /// Eight bytes over both devices.
+    /// Puts eight bytes over both devices.
     pub(super) async fn put(&mut self, handle: u64, bytes: [u8; 8]) {
         self.session.store(handle, Bytes::copy_from_slice(&bytes)).await.unwrap();
         let version = SerDesVersion::current();
@@ -160,7 +160,7 @@ pub(super) const AFTER: [u8; 8] = [2, 3, 4, 5, 6, 7, 8, 9];
 
 #[tokio::test]
 async fn a_program_of_a_client_runs_on_the_devices_that_it_names() {
-    // With events and without, which came to be asked in another way.
+    // With events, and without them, which uses another function.
     for switches in [&["MODULE"][..], &["MODULE", "NULL_COMPLETE"]] {
         let library = Library::new(106, switches);
         let mut served = Served::new(&library, Limits::default());
@@ -176,7 +176,7 @@ async fn a_program_of_a_client_runs_on_the_devices_that_it_names() {
             assert_eq!(output.shape.as_ref().unwrap().dims, [8]);
             assert_eq!(served.get(output.array_handle).await.unwrap()[..], AFTER);
         }
-        // What the program has taken is gone; what it may not take is not.
+        // The donated argument is deleted; the argument that must not be donated is not.
         assert!(served.is_deleted(1).await);
         served.put(2, BYTES).await;
         let options =
@@ -188,7 +188,7 @@ async fn a_program_of_a_client_runs_on_the_devices_that_it_names() {
         assert!(served.execute(request).await.unwrap().outputs.is_empty());
         assert!(!served.is_deleted(2).await);
         assert_eq!(served.get(2).await.unwrap()[..], BYTES);
-        // The result of a run is the argument of the next before it is there.
+        // The result of a run is an argument of the next one before it is ready.
         served.execute(run(handle, &[3], &[5, 6])).await.unwrap();
         assert_eq!(served.get(6).await.unwrap()[..], AFTER.map(|byte| byte + 1));
         assert!(served.is_deleted(3).await);
@@ -260,7 +260,7 @@ async fn error_while_a_program_runs_is_in_its_results() {
         result_status_handle: 9,
         ..run(handle, &[1], &[2])
     };
-    // The plug-in has taken it up: that is all that the answer says.
+    // The answer only says that the plug-in has accepted the program.
     assert_eq!(served.execute(request).await.unwrap().status_handle, 9);
     let request = CheckValueReadyRequest { value_handles: vec![2] };
     let (_, words) = served.ask(Request::CheckValueReadyRequest(request)).await.unwrap_err();
@@ -270,7 +270,7 @@ async fn error_while_a_program_runs_is_in_its_results() {
     let request = Request::LoadedExecutableFetchExecuteResultRequest(request);
     assert_eq!(served.ask(request.clone()).await.unwrap_err().1, words);
     assert_eq!(served.ask(request).await.unwrap_err().0, StatusCode::NotFound);
-    // The session goes on.
+    // The session continues.
     assert_eq!(served.get(1).await.unwrap()[..], BYTES);
 }
 
@@ -318,7 +318,7 @@ async fn a_program_that_is_not_compiled_says_why() {
     let (code, words) = served.compile("another language").await.unwrap_err();
     assert_eq!(code, StatusCode::Unknown);
     assert!(words.contains("no program of mine"), "{words}");
-    // What a program calls that the plug-in refuses may be the reason, and has other names in JAX.
+    // The refusal may be due to functions that the program calls; JAX has other names for them.
     let argument = HostCallbackArgument {
         channel_id: 1,
         shape: xla::Shape::array(xla::PrimitiveType::U8, [4]),
@@ -338,12 +338,12 @@ async fn a_program_that_is_not_compiled_says_why() {
     let (code, words) = served.compile("outputs 1").await.unwrap_err();
     assert_eq!(code, StatusCode::ResourceExhausted);
     assert!(words.contains("session-programs"), "{words}");
-    // A client that gives one back gets another.
+    // A client that releases a program may load another one.
     let request =
         LoadedExecutableDestructRequest { loaded_executable_handle: handle, ..Default::default() };
     served.ask(Request::LoadedExecutableDestructRequest(request)).await.unwrap();
     served.compile("outputs 1").await.unwrap();
-    // A plug-in whose program cannot be read: the arguments that it would take are not known.
+    // A plug-in whose program cannot be read: the donated arguments are unknown.
     let library = Library::new(106, &[]);
     let mut served = Served::new(&library, Limits::default());
     let (code, words) = served.compile("outputs 1").await.unwrap_err();
@@ -367,7 +367,7 @@ async fn programs_count_as_bytes_of_their_client_while_loaded() {
     };
     assert_eq!(status, StatusCode::ResourceExhausted);
     assert!(words.contains("`session-array-bytes`"), "{words}");
-    // Each takes its source, and code that is no shorter.
+    // Each takes memory for its source, and for code that is no shorter.
     assert!(!loaded.is_empty() && loaded.len() * 2 * code.len() <= 1000, "{}", loaded.len());
     for loaded_executable_handle in loaded {
         let request =
