@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(Formats::<Ifrt>::of("DType").feature("6-bit floats"), 4);
     }
 
-    /// A line that no longer reads what its first two numbers alone write.
+    /// A line that no longer reads data that only its first two numbers write.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     struct Aged;
 
@@ -386,7 +386,7 @@ mod tests {
         let all = Formats::<Aged>::of("All");
         assert_eq!(all.for_request(AnyVersionAccessor::minimum()), Ok(0));
         assert_eq!(all.check_recorded(0), Ok(0));
-        // Number 1 is the format of requests 1 to 3.
+        // Format 1 serves requests 1 to 3.
         let slow = Formats::<Aged>::new("Slow", &[0, 1, 4]);
         assert_eq!(slow.check_recorded(0).unwrap_err().kind(), ErrorKind::TooOld);
         assert_eq!(slow.check_recorded(1), Ok(1));

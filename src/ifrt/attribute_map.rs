@@ -508,8 +508,8 @@ mod tests {
     #[test]
     fn a_map_of_the_wrong_wire_type_is_refused_at_every_nesting() {
         let empty_entry = "\u{a}\u{2}\u{a}\u{0}";
-        // The field of the map as a varint, whose value a careless reader takes for the length of
-        // an entry.
+        // The map's field as a varint, whose value a careless reader would use as the length of an
+        // entry.
         let wrong = "\u{8}\u{2}\u{a}\u{0}";
         for (bytes, field) in [(empty_entry, "value case 0"), (wrong, "wire type")] {
             let error = AttributeMap::from_bytes(bytes.into(), &DeserializeOptions::new());

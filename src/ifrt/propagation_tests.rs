@@ -1,5 +1,5 @@
-//! The requested version reaches every nested value: each type's table of formats records who asked
-//! it for which number.
+//! Tests that the requested version reaches every nested value: each type's table of formats
+//! records the requested numbers.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +39,8 @@ where
         }
         let Ok(message) = message else { continue };
         assert_eq!(message.encode_to_vec(), bytes.unwrap());
-        // Straight to bytes, types whose only format is 0 need not ask; the bytes are those of the
-        // message.
+        // When writing bytes directly, types whose only format is 0 need not ask; the bytes equal
+        // those of the message.
         let reached: BTreeSet<&str> = requests.iter().map(|request| request.type_name).collect();
         assert_eq!(reached, expected, "{version}");
         written += 1;

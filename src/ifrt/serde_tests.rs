@@ -1,5 +1,5 @@
-//! `Serialize` and `Deserialize`: values come back, and values that break the rules of their types
-//! do not.
+//! Tests of `Serialize` and `Deserialize`: values round-trip, and values that break the rules of
+//! their types are refused.
 
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ fn trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Strin
     text
 }
 
-/// Asserts that a value comes back that is serialized as a message, at several versions.
+/// Asserts that a value that is serialized as a message round-trips, at several versions.
 fn trip_at<T>(value: &T)
 where
     T: Serialize + DeserializeOwned + ToProto + PartialEq + Debug,
@@ -107,7 +107,7 @@ fn programs_and_types_of_xla_come_back_from_json() {
     trip_at(&callback);
     let options = XlaCompileOptions::new(&b"\x10\x01"[..]).unwrap();
     trip_at(&options.clone().with_outputs_bundle_slice_sizes([2, 1]));
-    // What cannot be sent has no text either.
+    // A value that cannot be sent cannot be written as text either.
     let options = options.with_loaded_host_callbacks([callback]);
     let version = SerDesAnyVersionAccessor::get(6).unwrap();
     assert!(serde_json::to_string(&At::new(version, &options)).is_err());
@@ -142,15 +142,14 @@ fn json_is_written_for_the_build_that_is_to_read_it() {
         serde_json::to_string(&At::new(version, &options)).unwrap()
     };
     assert_eq!((at(3).as_str(), at(4).as_str()), ("\"0a021001\"", "\"0a0210011804\""));
-    // A feature that the version does not have is an error, also of what has a form of its own in
-    // JSON.
+    // A feature that the version lacks is an error, even for types with their own form in JSON.
     let three = SerDesAnyVersionAccessor::get(3).unwrap();
     let six_bits =
         ArraySpec::new(DType::F6E2M3FN, Shape::scalar(), SingleDeviceSharding::new(DeviceId(0)));
     let error = serde_json::to_string(&At::new(three, &six_bits)).unwrap_err().to_string();
     assert!(error.contains("F6E2M3FN") && error.contains("version 4 is the first"), "{error}");
-    // Without a version it is the default one, which the testing switch finds; the one before is
-    // forgotten.
+    // Without a version the default one is used, which the testing switch detects; the previous
+    // version is no longer set.
     let written = std::panic::catch_unwind(|| serde_json::to_string(&options).unwrap());
     let is_caught = is_default_refused();
     assert_eq!(written.ok(), (!is_caught).then(|| at(6)));

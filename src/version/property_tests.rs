@@ -1,4 +1,4 @@
-//! Properties of selection, negotiation, the VersionDef rule and the recipes of evolution.
+//! Tests properties of selection, negotiation, the VersionDef rule and the recipes of evolution.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -9,7 +9,7 @@ use super::{
     *,
 };
 
-/// The numbers of a line that its build writes, as a list: the model of all selections.
+/// Returns the numbers of a line that its build writes, as a list: the model for all selections.
 fn usable<L: Line>() -> Vec<i32> {
     let entries = L::ENTRIES.iter().filter(|entry| {
         !entry.withdrawn && entry.number >= L::MINIMUM && entry.introduced <= L::AS_OF
@@ -21,7 +21,7 @@ fn range<L: Line>((one, other): (i32, i32)) -> VersionRange<L> {
     VersionRange::new(one.min(other), one.max(other)).unwrap()
 }
 
-/// Ends of ranges around the numbers of the lines, and now and then far away.
+/// Generates ends of ranges around the numbers of the lines, and sometimes far away.
 fn ends() -> impl Strategy<Value = (i32, i32)> {
     let end = || prop_oneof![8 => -3..30, 1 => any::<i32>()];
     (end(), end())
@@ -54,7 +54,7 @@ fn negotiation_holds<L: Line>(ours: (i32, i32), theirs: (i32, i32)) -> Result<()
     Ok(())
 }
 
-/// A wider range of a peer never takes a version away or gives an older one.
+/// Asserts that a wider range of a peer never loses a version or gives an older one.
 fn wider_range_holds<L: Line>(theirs: (i32, i32), more: (i32, i32)) -> Result<(), TestCaseError> {
     let (ours, theirs) = (VersionRange::<L>::supported(), range::<L>(theirs));
     let wider = VersionRange::new(
@@ -80,7 +80,7 @@ fn accessors_hold<L: Line>(day: Date, later: i64, weeks: (u32, u32)) -> Result<(
     };
     prop_assert!(L::MINIMUM <= old.number() && old <= current);
     prop_assert!(usable::<L>().contains(&old.number()));
-    // Neither goes back with the days, and more weeks give nothing newer.
+    // Neither decreases over time, and more weeks never give a newer version.
     prop_assert!(current <= DefaultVersionAccessor::get_on(after).unwrap());
     prop_assert!(old <= Week4OldVersionAccessor::get_on(after).unwrap());
     let more = weeks.0.saturating_add(weeks.1);
@@ -111,7 +111,8 @@ fn consumer() -> impl Strategy<Value = Consumer> {
         .prop_map(|(version, min_producer)| Consumer::new("x", "x", version, min_producer))
 }
 
-/// The three conditions of TensorFlow's data versioning as one expression, and the consumer's own.
+/// Evaluates the three conditions of TensorFlow's data versioning, and the consumer's own, as one
+/// expression.
 fn is_accepted(consumer: &Consumer, data: &VersionDef) -> bool {
     consumer.version >= consumer.min_producer
         && data.producer >= consumer.min_producer
@@ -119,7 +120,7 @@ fn is_accepted(consumer: &Consumer, data: &VersionDef) -> bool {
         && !data.bad_consumers.contains(&consumer.version)
 }
 
-/// A step of the recipes; one that is refused changes nothing.
+/// Performs a step of the recipes; a refused one changes nothing.
 fn step(build: &BuildVersions, step: u8, number: i32, kind: ReleaseKind) -> Option<BuildVersions> {
     let build = build.clone();
     match step {

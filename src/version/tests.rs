@@ -80,11 +80,11 @@ fn a_selection_that_is_younger_than_its_name_says_so() {
     assert!(!old.is_younger_than_asked());
     assert_eq!(old.to_string(), "device state version 0 is 28 days old on 2026-12-18");
     assert!(on("2026-11-21").to_string().contains("is 1 day old"));
-    // A young line is written all the same: a build must be able to.
+    // A young line is still written, because a build must write something.
     assert_eq!(Week4OldVersionAccessor::<DeviceState>::get(), young.version());
     let selection = Week4OldVersionAccessor::<DeviceState>::select().unwrap();
     assert_eq!(selection.version(), Week4OldVersionAccessor::<DeviceState>::get());
-    // So does a line whose older versions are no longer written.
+    // The same holds for a line whose older versions are no longer written.
     let years = SerDesWeeksOldVersionAccessor::select_on(1000, day("2026-11-20")).unwrap();
     assert!(
         years.is_younger_than_asked() && years.version() == SerDesAnyVersionAccessor::minimum()
@@ -95,7 +95,7 @@ fn a_selection_that_is_younger_than_its_name_says_so() {
     assert!(!status("2026-11-19").younger_than_window);
 }
 
-/// A line that promises three months.
+/// A line with a window of three months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Quarterly;
 
@@ -120,7 +120,7 @@ fn the_window_of_a_line_is_what_is_selected_for_older_builds() {
     assert_eq!(Week4OldVersionAccessor::<Quarterly>::get().number(), 0);
     let later = Week4OldVersionAccessor::<Quarterly>::select_on(day("2026-06-02")).unwrap();
     assert_eq!((later.version().number(), later.age_days(), later.asked_days()), (1, 90, 90));
-    // Asked for in weeks, it does not count.
+    // If weeks are requested, the window does not count.
     assert_eq!(WeeksOldVersionAccessor::<Quarterly>::get(4).number(), 2);
     let record = LineRecord::new("quarterly", "quarterly", Quarterly::ENTRIES).with_window(90);
     assert_eq!(record.week_4_old(day("2026-06-01")), Some(0));
@@ -192,7 +192,7 @@ fn a_failed_negotiation_names_both_ranges_and_the_old_side() {
             assert!(error.to_string().contains(&text), "{error}");
         }
     }
-    // The case that users of an old client image met.
+    // The case of users with an old client image.
     let error = AnyVersionAccessor::<ProxyProtocol>::negotiate(
         VersionRange::supported(),
         VersionRange::new(1, 1).unwrap(),
@@ -213,7 +213,8 @@ fn any_version_accessor_refuses_unknown_numbers() {
     }
 }
 
-/// A line with a hole (2), a withdrawn current number (4) and a withdrawn number inside (1).
+/// A line with a missing number (2), a withdrawn current number (4) and a withdrawn number inside
+/// (1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Holed;
 

@@ -430,8 +430,8 @@ mod tests {
         }
     }
 
-    /// Returns the rules that a loader of TensorFlow 2.12 breaks and warns of, in a graph of this
-    /// min_consumer of which these loaders refuse an operation.
+    /// Returns the rules for which TensorFlow 2.12 refuses a graph and those of which it warns; the
+    /// graph has this min_consumer and an operation that the loaders `refusing` refuse.
     fn rules(
         loader: Loader,
         is_object_graph: bool,
@@ -509,7 +509,7 @@ mod tests {
 
     #[test]
     fn newer_producer_is_judged_by_its_operations() {
-        // 2474 is far ahead of 2.12, and every operation of it is known.
+        // 2474 is far ahead of 2.12, and all of its operations are known.
         let taken = (vec![], vec![Rule::AttributeDropped]);
         assert_eq!(rules(Loader::Import, false, 0, &[Loader::Cpp]), taken);
     }

@@ -179,10 +179,10 @@ mod tests {
     #[test]
     fn file_refused_by_the_strictest_is_read_once_per_dialect() {
         assert_eq!(readings(Form::Binary, &[0x07]), (3, vec![false; 10]));
-        // debug_info, which 2.12 steps over and all others look into.
+        // debug_info, which 2.12 skips and all other releases read.
         let (count, taken) = readings(Form::Binary, &[0x2a, 1, 0x07]);
         assert_eq!((count, taken), (3, [&[true][..], &[false; 9]].concat()));
-        // A type by its name, which is there from 2.15 on.
+        // A type by its name, which exists since 2.15.
         let int4 = br#"node { name: "a" op: "Placeholder" attr { key: "dtype" value { type: DT_INT4 } } }"#;
         let (count, taken) = readings(Form::Text, int4);
         assert_eq!((count, taken), (5, [&[false; 3][..], &[true; 7]].concat()));

@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(reasons.iter().filter(|reason| reason.is_some()).count(), 7);
         assert_eq!(more, 0);
         assert_eq!(said("2.12..2.14", "2.12", "2.21").1, 0);
-        // Two that refuse: the others are judged once.
+        // Two releases refuse; the others are judged once.
         assert_eq!(said("2.12..2.13", "2.14", "2.21").1, 8);
     }
 

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn report_has_the_cell_of_each_release() {
-        // versions { producer: 2474 min_consumer: 1400 }: everything but 2.12 takes it.
+        // versions { producer: 2474 min_consumer: 1400 }: every release but 2.12 accepts it.
         let artifact = of(&[0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a], "2.12..2.14");
         let cells: Vec<_> = artifact
             .answers()

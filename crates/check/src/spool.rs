@@ -129,7 +129,7 @@ fn longest(start: &[u8], name: Option<&Path>, kind: Option<Kind>) -> io::Result<
 mod tests {
     use super::*;
 
-    /// An endless stream, which counts what is taken of it.
+    /// An endless stream that counts the bytes that are read.
     struct Endless<'c> {
         pattern: &'static [u8],
         taken: &'c std::cell::Cell<u64>,
@@ -165,12 +165,12 @@ mod tests {
 
     #[test]
     fn stream_that_may_be_whole_is_read_to_its_end() {
-        // A node of 100,000 bytes, so that the beginning alone is cut off and not wrong.
+        // A node of 100,000 bytes, so that the first part alone is truncated, but not malformed.
         let mut graph = vec![0x0a, 0xa0, 0x8d, 0x06];
         graph.resize(4 + 100_000, b'x');
         let kept = spool(&graph[..], "-", None, None).unwrap();
         assert_eq!(kept.size().unwrap(), graph.len() as u64);
-        // A block of a table, which no parser of messages takes.
+        // A block of a table, which no parser of messages accepts.
         let mut table = vec![0, 0, 5];
         table.resize(100_000, 0);
         let kept = spool(&table[..], "-", None, None).unwrap();

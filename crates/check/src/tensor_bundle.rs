@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::checkpoint_v1;
 
-    /// A file on a disk that is broken.
+    /// A file on a broken disk.
     struct Unreadable;
 
     impl ReadAt for Unreadable {

@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn boxes_in_stairs_are_compared_in_bounded_time() {
-        // Each box is long in one dimension, and shares positions in it with all others.
+        // Each box is long in one dimension, in which it shares positions with all others.
         let stairs: Vec<Bounds> = (0..30_000).map(|n| vec![(n, 30_000), (n, 1)]).collect();
         assert_eq!(are_apart(&stairs), Some(true));
         let both: Vec<Bounds> =

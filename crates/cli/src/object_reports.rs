@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn report_of_objects_is_that_of_the_verdicts() {
-        // versions { producer: 2474 min_consumer: 1400 }, no protobuf, an empty graph.
+        // versions { producer: 2474 min_consumer: 1400 }, bytes that are not protobuf, an empty
+        // graph.
         for graph in [&[0x22, 6, 0x08, 0xaa, 0x13, 0x10, 0xf8, 0x0a][..], b"\xff\xff", b""] {
             let consumers = Consumer::releases("2.12..2.14").unwrap();
             let found = bytes(graph.to_vec()).check_for(&consumers, &Options::default()).unwrap();

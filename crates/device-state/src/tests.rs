@@ -45,7 +45,7 @@ fn options() -> WriteOptions {
     WriteOptions::new(Versions::current()).with_producer_release("test 1.0")
 }
 
-/// A state of a few small tensors, as bytes.
+/// Returns the bytes of a state of a few small tensors.
 pub(super) fn small() -> Vec<u8> {
     let pipe = Pipe::default();
     let metadata = Some(vec![("format".to_owned(), "pt".to_owned())]);
@@ -65,7 +65,7 @@ fn open(bytes: Vec<u8>) -> Result<Reader, Error> {
     Reader::from_source(bytes, "x.sds")
 }
 
-/// True if any way of reading finds damage in the bytes of a state.
+/// Returns true if any way of reading finds damage in the bytes of a state.
 fn is_damaged(bytes: Vec<u8>) -> bool {
     match open(bytes) {
         Err(_) => true,
@@ -308,7 +308,7 @@ fn a_state_of_a_future_format_is_too_new() {
 #[test]
 fn too_new_is_never_called_corrupt_nor_damage_too_new() {
     let future = include_bytes!("../../../tests/golden/device_state/future.sds");
-    // What comes behind the prefix of a header that every format has may look like anything.
+    // The bytes behind the header prefix that all formats share may be anything.
     for at in 64..future.len() {
         let mut changed = future.to_vec();
         changed[at] ^= 0xff;

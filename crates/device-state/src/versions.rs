@@ -169,7 +169,7 @@ mod tests {
         );
     }
 
-    /// A line whose second entry came after most numbers of the other one.
+    /// A line whose second entry is later than most numbers of the other line.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     struct Younger;
 

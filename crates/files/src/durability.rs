@@ -86,7 +86,7 @@ mod tests {
         });
         let waited = watched(&monitor, move || {
             began.send(()).unwrap();
-            // Until the test has ended.
+            // Blocks until the test has ended.
             let _ = blocked.recv();
             Ok(())
         });

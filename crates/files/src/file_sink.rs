@@ -116,7 +116,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn an_error_of_an_early_sync_reaches_the_writer() {
-        // A pipe can be written, and not be synced.
+        // A pipe can be written, but not synced.
         let (_reader, writer) = io::pipe().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(writer));
         let mut sink = FileSink::new(file, Durability::Data);

@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes what is asked for, and counts what is begun early.
+    /// A source that records the requested ranges, and counts early reads.
     struct Late {
         bytes: Vec<u8>,
         asked: Mutex<Vec<Range<u64>>>,
@@ -253,7 +253,7 @@ mod tests {
 
     type Waiting = (SyncSender<io::Result<Bytes>>, Range<u64>);
 
-    /// Answers nothing before as many requests are under way as there may be.
+    /// A source that gives no answer before the permitted number of requests is in progress.
     #[derive(Default)]
     struct HeldBack {
         waiting: Mutex<Vec<Waiting>>,
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn as_many_requests_as_there_may_be_are_under_way() {
-        // Large ones, and small ones that lie apart.
+        // Large ranges, and small ranges that are not adjacent.
         for (bytes, apart) in [(BLOCK_BYTES, BLOCK_BYTES), (100, 1 << 20)] {
             let extents: Vec<_> = (0..2 * MOST_BLOCKS as u64)
                 .map(|number| number * apart..number * apart + bytes)
@@ -358,14 +358,14 @@ mod tests {
         let mut alone = Prefetch::new(std::iter::once(100..200));
         expect(&mut alone, &source, 100..200);
         assert!(alone.blocks.is_empty());
-        // It was not begun: the source was asked for it as for any bytes that are needed now.
+        // The read was not begun early: the source was asked for the bytes when they were needed.
         assert_eq!(source.begun.load(Ordering::Relaxed), 0);
-        // Several that lie apart are on their way together.
+        // Several ranges that are not adjacent are requested concurrently.
         let far = 2 << 20;
         let mut two = Prefetch::new([100..200, far..far + 100].into_iter());
         expect(&mut two, &source, 100..200);
         expect(&mut two, &source, far..far + 100);
-        // One that is read in steps comes in one request.
+        // A range that is read in steps is fetched in one request.
         let mut steps = Prefetch::new(std::iter::once(1000..3000));
         expect(&mut steps, &source, 1000..2000);
         expect(&mut steps, &source, 2000..3000);

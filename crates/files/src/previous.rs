@@ -126,7 +126,7 @@ mod tests {
         let target = directory.path().join("a");
         replace(&target, "1", 2);
         replace(&target, "2", 2);
-        // Killed before the rename of the third, and while a link was made.
+        // Killed before the rename of the third, and while a link was being created.
         assert_eq!(keep(&TargetPlace::of(&target).unwrap(), 2).unwrap(), None);
         fs::hard_link(&target, directory.path().join(".a.1.0123456789abcdef.partial")).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "2");

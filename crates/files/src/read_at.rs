@@ -232,7 +232,7 @@ pointers!(&T, Arc<T>, Box<T>);
 mod tests {
     use super::*;
 
-    /// A source that says that it is as long as files can be, and has a few bytes.
+    /// A source that claims the largest possible length, and has a few bytes.
     struct Boaster(&'static [u8]);
 
     impl ReadAt for Boaster {

@@ -6,7 +6,7 @@ use std::{
 
 use super::*;
 
-/// Bytes without a pattern that a swap could hide in.
+/// Returns bytes without a pattern, so that swapped ranges are noticed.
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let step = || {
@@ -25,7 +25,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The partial file of a replacement.
+/// Returns the partial file of a replacement.
 fn partial_of(directory: &Path) -> PathBuf {
     let partial = names(directory).into_iter().find(|name| name.ends_with(".partial"));
     directory.join(partial.unwrap())
@@ -148,7 +148,7 @@ mod unix {
         let by_name = ["/dev/stdout", "/dev/stderr", "/proc/self/fd/1", "/dev/new", "/dev/null"];
         let paths = by_name.iter().map(PathBuf::from).chain(by_number.map(PathBuf::from));
         for path in paths.chain([link]) {
-            // Elsewhere than on Linux some of them are not there.
+            // On other systems than Linux some of them do not exist.
             let error = Replacement::create(&path).unwrap_err();
             let text = error.source.to_string();
             assert!(cfg!(not(target_os = "linux")) || text.contains("stands for"), "{error:?}");
@@ -171,7 +171,8 @@ mod unix {
         symlink("second", place("first")).unwrap();
         symlink("deep/a.sds", place("second")).unwrap();
         symlink("loop", place("loop")).unwrap();
-        // Twice: the file is not there, and is there. What a dead saver left goes either time.
+        // First without and then with an existing file; a dead saver's leftovers are removed each
+        // time.
         for _ in 0..2 {
             let dead = place("deep/.a.sds.0123456789abcdef.partial");
             fs::write(&dead, "").unwrap();
@@ -198,7 +199,7 @@ mod unix {
             assert_eq!(mode(&target), old);
             fs::remove_file(&target).unwrap();
         }
-        // A new one has what any new file here has.
+        // A new file has the mode of any new file in this directory.
         let plain = directory.path().join("plain");
         fs::write(&plain, "").unwrap();
         let replacement = Replacement::create(&target).unwrap();
@@ -218,7 +219,7 @@ mod unix {
         let replacement = Replacement::create(&target).unwrap().modelled_on(&model).unwrap();
         replacement.finish(Durability::None).unwrap();
         assert_eq!(mode(&target), 0o600);
-        // An old file of the same name knows better.
+        // The mode of an existing file of the same name takes precedence.
         set_mode(&target, 0o640);
         let replacement = Replacement::create(&target).unwrap().modelled_on(&model).unwrap();
         replacement.finish(Durability::None).unwrap();
@@ -230,7 +231,7 @@ mod unix {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("a.sds");
         fs::write(&target, "old").unwrap();
-        // Only a privileged process may give files away; another one finds its own here.
+        // Only a privileged process may change the owner; otherwise the file keeps its owner.
         let _ = std::os::unix::fs::chown(&target, Some(1234), Some(4321));
         let old = fs::metadata(&target).unwrap();
         replace(&target).unwrap();
@@ -261,7 +262,7 @@ mod unix {
     fn an_access_list_is_kept_and_so_are_the_bits_that_bound_it() {
         use rustix::fs::{XattrFlags, getxattr, setxattr};
 
-        // Entries of tag, rights and id: the owner, a user, the group, the upper bound, others.
+        // Entries of tag, permissions and id: the owner, a user, the group, the mask, others.
         let entries: [(u16, u16, u32); 5] =
             [(1, 6, !0), (2, 6, 1234), (4, 0, !0), (16, 6, !0), (32, 0, !0)];
         let mut list = 2_u32.to_le_bytes().to_vec();
@@ -297,7 +298,7 @@ mod unix {
         let (done, waiting) = mpsc::channel();
         let target = place("v.sds");
         thread::spawn(move || done.send(replace(&target)));
-        // For ever, before; the limit ends the test then.
+        // If the replacement blocks forever, the limit ends the test.
         waiting.recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
         assert!(fs::symlink_metadata(&as_pipe).unwrap().file_type().is_fifo());
         assert!(as_link.is_symlink());
@@ -316,7 +317,7 @@ mod unix {
         }
         for name in targets {
             let target = directory.path().join(&name);
-            // A dead saver, and then two saves.
+            // A dead saver, followed by two saves.
             let dead = Replacement::create(&target).unwrap();
             let path = dead.partial().to_owned();
             drop(dead);

@@ -46,8 +46,8 @@ mod tests {
     use super::*;
     use crate::{FileSystem, Files};
 
-    /// Reads a file of one byte, and replaces it meanwhile as often as is said; the byte, and how
-    /// often it was read.
+    /// Reads a file of one byte, which is replaced `changes` times meanwhile; returns the byte, and
+    /// how often it was read.
     fn read(path: &Path, changes: u32) -> (io::Result<u8>, u32) {
         let put = |text: &str| {
             let next = path.with_file_name("next");
@@ -64,7 +64,7 @@ mod tests {
                 asked.set(asked.get() + 1);
                 if asked.get() <= changes {
                     put(&asked.get().to_string());
-                    // What went wrong meanwhile is about files that are gone.
+                    // An error meanwhile is about removed files.
                     return Err(io::ErrorKind::NotFound.into());
                 }
                 Ok(byte[0])
@@ -82,7 +82,7 @@ mod tests {
             let (byte, asked) = read(&path, changes);
             assert_eq!((byte.unwrap(), asked), (b'0' + changes as u8, changes + 1));
         }
-        // A file that is replaced again and again must not block the reader for ever.
+        // A file that is replaced again and again must not block the reader forever.
         let (outcome, asked) = read(&path, u32::MAX);
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(asked as usize, MOST_ATTEMPTS);

@@ -213,7 +213,7 @@ mod tests {
         drop(release);
     }
 
-    /// A waiter that gave up takes what comes later with it; the value is dropped in the end.
+    /// A value that arrives after the waiter gave up is dropped.
     #[test]
     fn a_value_that_comes_too_late_is_dropped() {
         let (release, wait) = mpsc::channel::<()>();

@@ -347,7 +347,8 @@ mod tests {
         fs::read(data.join(name).join("saved_model.pb")).unwrap()
     }
 
-    /// Returns a SavedModel with these lists of operations, each in a meta graph with a graph.
+    /// Returns a SavedModel with these lists of operations, each in its own meta graph with a
+    /// graph.
     fn listing(lists: &[Vec<u8>]) -> Vec<u8> {
         let meta_graph = |list: &Vec<u8>| {
             field(2, &[field(1, &field(2, list)), field(2, b"\x22\x02\x08\x01")].concat())

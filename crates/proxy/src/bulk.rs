@@ -516,7 +516,7 @@ mod tests {
             (&[1, 0, 0, 0, 0], ok(), StatusCode::Internal),
             (&[0, 0, 0x20, 0, 0], ok(), StatusCode::ResourceExhausted),
             (&[0, 0, 0, 0, 1, 0xff], ok(), StatusCode::Internal),
-            // A length of data that is beyond the message, and one without an end.
+            // A length of data beyond the end of the message, and an unterminated length.
             (&[0, 0, 0, 0, 3, 0x0a, 9, 1], ok(), StatusCode::Internal),
             (&[0, 0, 0, 0, 6, 0x0a, 255, 255, 255, 255, 255], ok(), StatusCode::Internal),
         ] {

@@ -136,7 +136,7 @@ mod tests {
         )
     }
 
-    /// A build, and what it offers: protocol and SerDes numbers, both ends included.
+    /// A build, and its ranges of protocol and SerDes numbers, both ends included.
     type Build = (&'static str, (i32, i32), (i32, i32));
 
     /// The builds of the last year and a half.

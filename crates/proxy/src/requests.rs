@@ -259,7 +259,7 @@ mod tests {
     };
 
     thread_local! {
-        /// The captured messages that this test has compared with.
+        /// The captured messages that this test has compared.
         static COMPARED: RefCell<BTreeSet<String>> = RefCell::default();
     }
 
@@ -290,7 +290,7 @@ mod tests {
         HloSharding::new(DeviceList::from([0, 1]), MemoryKind::new("device"), tiles).unwrap().into()
     }
 
-    /// Compares with a captured request, whose random number is taken over.
+    /// Compares a request with a captured one, whose random number it takes over.
     fn assert_request(name: &str, request: Request) {
         let captured = captured(&format!("serdes3.{name}.xla.ifrt.proxy.IfrtRequest.binpb"));
         let metadata = IfrtRequest::decode(&captured[..]).unwrap().request_metadata.unwrap();

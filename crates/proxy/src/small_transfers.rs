@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// A sender that counts how often it is woken.
+    /// A waker of a sender that counts its calls.
     #[derive(Default)]
     struct Woken(AtomicUsize);
 
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&kept), 4);
         let Poll::Ready(Some(bytes)) = outbox.poll_take(&mut context) else { panic!("nothing") };
         assert!(bytes == expected);
-        // What they kept is kept no longer.
+        // The values that they held are released.
         assert_eq!(Arc::strong_count(&kept), 1);
         assert!(outbox.poll_take(&mut context).is_pending());
         outbox.close();

@@ -69,7 +69,7 @@ mod tests {
         ("plugins", include_str!("../data/plugins.json")),
     ];
 
-    /// The fields of a schema, with those of what it holds: `releases.version`.
+    /// Collects the fields of a schema and of its nested schemas: `releases.version`.
     fn described(schema: &Value, at: &str, names: &mut BTreeSet<String>) {
         let properties = schema["properties"].as_object().into_iter().flatten();
         for (name, field) in properties {

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::{Cell, Class, Tool};
 
-    /// Returns a report of artifacts with findings: path, release, rule, place.
+    /// Returns a report on artifacts with findings: path, release, rule, place.
     fn report(findings: &[(&str, &str, &str, &str)]) -> Report {
         let mut report = Report::new(Tool::new("t", "1"));
         for (path, release, rule, place) in findings {

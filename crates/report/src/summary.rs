@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::{Class, Finding, Tool};
 
-    /// Returns a report of artifacts by the letters of their cells: y, d, n, u.
+    /// Returns a report on artifacts, given by the letters of their cells: y, d, n, u.
     fn report(rows: &[&str]) -> Report {
         let mut report = Report::new(Tool::new("t", "1"));
         for (row, cells) in rows.iter().enumerate() {

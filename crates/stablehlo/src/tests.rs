@@ -20,7 +20,7 @@ fn version(text: &str) -> StableHloVersion {
     text.parse().unwrap()
 }
 
-/// The names of all operations, in the order of the program.
+/// Returns the names of all operations, in the order of the program.
 fn operations(bytes: &[u8]) -> Vec<String> {
     let file = Bytecode::read(bytes).unwrap();
     let mut names = Vec::new();
@@ -32,7 +32,7 @@ fn operations(bytes: &[u8]) -> Vec<String> {
     names
 }
 
-/// The values of all constant tensors, sorted.
+/// Returns the values of all constant tensors, sorted.
 fn tensors(bytes: &[u8]) -> Vec<Vec<u8>> {
     let file = Bytecode::read(bytes).unwrap();
     let mut tensors = Vec::new();
@@ -46,7 +46,8 @@ fn tensors(bytes: &[u8]) -> Vec<Vec<u8>> {
     tensors
 }
 
-/// Fails unless `properties` properties differ, an attribute was appended, and all else is the same.
+/// Asserts that `properties` properties differ, an attribute was appended, and everything else is
+/// the same.
 pub(super) fn same_but_for(one: &[u8], other: &[u8], properties: usize) {
     let (one, other) = (Bytecode::read(one).unwrap(), Bytecode::read(other).unwrap());
     assert_eq!(one.strings, other.strings);
@@ -118,7 +119,7 @@ fn a_custom_call_without_tilings_is_the_older_one() {
     let written = program.written_for(version("1.17.0")).unwrap();
     assert_eq!(operations(&written), operations(artifact!("cholesky-1.17.0")));
     assert_ne!(operations(&written), operations(newer));
-    // Eight attributes instead of nine, in the one custom call that there is.
+    // Eight attributes instead of nine, in the only custom call.
     let lengths = |bytes| {
         let file = Bytecode::read(bytes).unwrap();
         let mut lengths: Vec<_> =
@@ -148,7 +149,7 @@ fn operations_with_several_regions_are_walked() {
 
 #[test]
 fn feature_that_an_older_version_lacks_is_refused_by_name() {
-    // The name of an operation, changed to one of later days that is as long.
+    // Replaces the name of an operation by a later one of the same length.
     let renamed = |from: &[u8], to: &[u8]| {
         let mut bytes = artifact!("psum-1.16.3").to_vec();
         let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
@@ -182,7 +183,7 @@ fn feature_of_a_newer_stablehlo_is_not_known_to_be_expressible() {
     assert!(error.contains("rules after 1.22.0 (unknown here)"), "{error}");
 }
 
-/// Answers with what it was given, and remembers for which version.
+/// A converter that returns its input, and records the requested version.
 #[derive(Debug)]
 struct Answering(Result<Vec<u8>, String>, Mutex<Vec<StableHloVersion>>);
 
@@ -227,7 +228,8 @@ fn bridge_is_asked_only_for_unsupported_versions_and_checked() {
         assert!(Program::for_reader(bytes, version(reader), Some(&silent)).is_ok());
     }
     assert!(silent.1.lock().unwrap().is_empty());
-    // Of readers before the oldest known it is asked, and without it the reader itself decides.
+    // The converter is asked for readers older than the oldest known one; without a converter the
+    // reader itself decides.
     let older = artifact!("psum-1.13.3");
     assert!(Program::for_reader(older, version("0.9.0"), Some(&silent)).is_err());
     assert!(matches!(Program::for_reader(older, version("0.9.0"), None), Ok(Cow::Borrowed(_))));
@@ -261,7 +263,7 @@ fn default_accuracies_are_left_out_for_old_readers() {
         let again = Program::read(&written).unwrap();
         assert!(again.lowest_as_it_is() <= Some(version(target)), "{name}: {:?}", again.needs());
     }
-    // An operation that is not as old, and a custom call of an interface that is not.
+    // An operation and a custom call's interface that are newer than the version.
     let tangent = program("tan");
     let error = Program::read(&tangent).unwrap().written_for(version("1.3.0")).unwrap_err();
     assert!(error.to_string().contains("operation vhlo.tan_v2"), "{error}");
@@ -325,7 +327,7 @@ fn changed_bytes_are_refused_or_written_and_read_again() {
 fn nesting_and_counts_of_any_size_take_no_stack_and_no_memory() {
     let mut operations = Vec::new();
     write_varint(&mut operations, 2);
-    // A module in a module in a module: name 0, regions, location 0, one region of one block.
+    // Deeply nested modules: name 0, regions, location 0, one region of one block.
     for _ in 0..200_000 {
         operations.extend([1, 0x10, 1, 5, 3, 1, 5]);
     }

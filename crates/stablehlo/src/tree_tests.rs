@@ -1,4 +1,4 @@
-//! Trees of the programs that jaxlib wrote.
+//! Tests of trees of programs that jaxlib wrote.
 
 use super::*;
 
@@ -8,7 +8,7 @@ macro_rules! artifact {
     };
 }
 
-/// Names of the operations of a function, those of regions in parentheses behind their own.
+/// Returns the names of a function's operations; those in regions follow in parentheses.
 fn outline(region: &Region<'_>) -> String {
     let of = |operation: &Operation<'_>| match operation.regions.is_empty() {
         true => operation.name.to_owned(),

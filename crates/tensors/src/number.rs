@@ -290,7 +290,7 @@ mod tests {
         };
         let (nan, infinity) = (f64::NAN, f64::INFINITY);
         assert!(close(1.0, 1.5, 0.0, 0.5) && !close(1.0, 1.5, 0.0, 0.4));
-        // 10 percent of 110 are enough, of 100 they are not.
+        // 10 percent of 110 are enough, 10 percent of 100 are not.
         assert!(close(100.0, 110.5, 0.1, 0.0) && !close(110.5, 100.0, 0.1, 0.0));
         assert!(close(nan, nan, 0.0, 0.0) && !close(nan, 1.0, 9.0, infinity));
         assert!(close(0.0, -0.0, 0.0, 0.0));
@@ -316,7 +316,7 @@ mod tests {
         let (half, other) = (complex(f32::NAN, 1.0), complex(2.0, f32::NAN));
         assert!(is_close(DType::C64, &half, &other, near));
         assert!(!is_close(DType::Token, &[0], &[0], near));
-        // Numbers of eight bits: 448 and no number.
+        // Eight-bit floats: 448 and NaN.
         assert!(!is_close(
             DType::F8E4M3FN,
             &[0x7e],

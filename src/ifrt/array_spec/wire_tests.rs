@@ -112,7 +112,7 @@ fn specs() -> impl Strategy<Value = ArraySpec> {
     )
 }
 
-/// The spec of the bytes as read by way of prost's message.
+/// Reads the spec from the bytes through prost's message.
 fn by_message(bytes: &[u8], options: &DeserializeOptions) -> Option<ArraySpec> {
     let message = ArraySpecProto::decode(bytes).ok()?;
     ArraySpec::from_proto(&message, options).ok()
@@ -127,8 +127,8 @@ fn fields(message: &[u8]) -> Vec<(u32, FieldValue<'_>, &[u8])> {
     fields
 }
 
-/// The fields of the message in another order, nested messages in pieces, an unknown field between
-/// them: what protobuf allows and no writer does.
+/// Returns the message with its fields in another order, nested messages in pieces, and an unknown
+/// field between them, as protobuf allows but no writer does.
 fn scattered(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, value, raw) in fields(message).into_iter().rev() {

@@ -11,7 +11,7 @@ fn read(bytes: &Bytes) -> Result<AttributeMap, DecodeError> {
     AttributeMap::from_bytes(bytes.clone(), &DeserializeOptions::new())
 }
 
-/// The map of the bytes as read by way of prost's message.
+/// Reads the map from the bytes through prost's message.
 fn by_message(bytes: &Bytes) -> Option<AttributeMap> {
     let message = AttributeMapProto::decode(bytes.clone()).ok()?;
     AttributeMap::from_proto(&message, &DeserializeOptions::new()).ok()
@@ -49,7 +49,7 @@ proptest! {
         )
     ) {
         let bytes = Bytes::from(bytes);
-        // Compared as text, in which not-a-number is itself.
+        // Compared as text, in which NaN equals itself.
         prop_assert_eq!(format!("{:?}", read(&bytes).ok()), format!("{:?}", by_message(&bytes)));
     }
 }

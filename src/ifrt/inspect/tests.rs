@@ -121,7 +121,7 @@ fn the_table_is_what_the_descriptors_say() {
             }
         }
     }
-    // Versions inside, or a message with versions inside, however deep.
+    // Messages that contain versions, at any depth.
     let mut relevant: BTreeSet<String> = all
         .iter()
         .filter(|(name, message)| {

@@ -109,7 +109,7 @@ fn ifrt_ir_options_record_4_from_version_4_on() {
             }
         }
     }
-    // Readers look for sizes at format 4 only.
+    // Readers read sizes at format 4 only.
     let sizes_at_0 = hex("0a02000172020201");
     assert_eq!(IfrtIrCompileOptions::from_bytes(sizes_at_0.clone(), &options()), Ok(plain));
     let error = IfrtIrCompileOptions::from_bytes(sizes_at_0, &strict()).unwrap_err();
@@ -179,7 +179,7 @@ fn compile_options_keep_what_this_build_does_not_know() {
     expected.extend_from_slice(&inner);
     expected.extend_from_slice(&hex("12010118047d0102030422026162"));
     assert_eq!(&written[..], expected);
-    // The message has no place for them.
+    // The message cannot hold them.
     let error = options.to_proto(version(6)).unwrap_err();
     assert_eq!(error.code(), StatusCode::Unimplemented);
     assert!(error.to_string().contains("fields that this build does not know"), "{error}");
@@ -212,7 +212,7 @@ fn compile_options_record_no_number_below_4() {
     assert_eq!(error.kind(), ErrorKind::TooNew);
 }
 
-/// A type that records the version that it was asked for.
+/// A type that records the requested version.
 #[derive(Debug)]
 struct Recording;
 

@@ -23,7 +23,7 @@ fn strict() -> DeserializeOptions {
     options().with_validation(Validation::Strict)
 }
 
-/// An array of two elements a device.
+/// Returns an array with two elements per device.
 fn array(dtype: DType, memory_kind: &str, devices: &[i32]) -> ArraySpec {
     let count = devices.len() as i64;
     let tiles = OpSharding::tiled(TileAssignment::iota([count], [count], [0]).unwrap());
@@ -52,7 +52,7 @@ fn plan(
     })
 }
 
-/// Two arrays on devices 0..2 and 2..4 become one on 0..4.
+/// Returns a plan that turns two arrays on devices 0..2 and 2..4 into one on 0..4.
 fn two_to_one() -> RemapPlan {
     plan(
         &[&[0, 1], &[2, 3]],
@@ -64,7 +64,7 @@ fn two_to_one() -> RemapPlan {
     )
 }
 
-/// One array becomes one on its even and one on its odd devices.
+/// Returns a plan that splits an array into one on its even and one on its odd devices.
 fn one_to_two() -> RemapPlan {
     plan(
         &[&[0, 1, 2, 3]],
@@ -286,7 +286,8 @@ fn mappings_and_input_devices_are_made_from_each_other() {
     }
 }
 
-/// The bytes after the specs of a plan between one array and another: mappings and input devices.
+/// Returns the bytes after the specs of a plan with one input and one output: mappings and input
+/// devices.
 fn beyond_specs(plan: &RemapPlan, version: SerDesVersion) -> String {
     let bytes = plan.to_bytes(version).unwrap();
     let specs = RemapPlanProto::decode(bytes.clone()).map(|proto| RemapPlanProto {
@@ -311,7 +312,7 @@ fn device_plan_below_version_6_equals_real_builds() {
             beyond_specs(&reversed, version(number)),
             "1a181a020001220201022a020101320201003a020201420201012a08120612040a020100"
         );
-        // Shards that follow each other on both sides are one interval.
+        // Shards that are consecutive on both sides form one interval.
         let read = RemapPlan::from_bytes(halves.to_bytes(version(number)).unwrap(), &strict());
         let read = read.unwrap();
         let first = read.mappings().next().unwrap();
@@ -419,7 +420,7 @@ fn a_plan_without_any_shard_is_written_from_6_on() {
 #[test]
 fn plan_that_device_lists_cannot_express_is_refused_from_6_on() {
     let (first, second) = (&[interval(0, 1, 1)][..], &[interval(1, 2, 1)][..]);
-    // The two shards on one device change places.
+    // The two shards on one device are swapped.
     let crossed = plan(&[&[0, 0]], &[&[0, 0]], &[(0, 0, first, second), (0, 0, second, first)]);
     assert_eq!(crossed.validate(), Ok(()));
     assert!(crossed.to_bytes(version(5)).is_ok());
@@ -427,7 +428,7 @@ fn plan_that_device_lists_cannot_express_is_refused_from_6_on() {
     assert!(error.to_string().contains("shard 1 of input 0 becomes shard 0"), "{error}");
     let straight = plan(&[&[0, 0]], &[&[0, 0]], &[(0, 0, first, first), (0, 0, second, second)]);
     assert!(straight.to_bytes(version(6)).is_ok());
-    // As many shards as the input has, though one twice: not the list of the input.
+    // As many shards as the input has, but one of them twice, which is not the input's list.
     let twice = plan(&[&[0, 1]], &[&[0, 1], &[0]], &[(0, 0, first, first), (0, 1, first, first)]);
     let error = twice.to_bytes(version(6)).unwrap_err();
     assert!(error.to_string().contains("shard 0 of input 0, which is used twice"), "{error}");
@@ -535,12 +536,12 @@ enum Form {
     Mappings,
     Devices,
     Both,
-    /// Mappings, and devices for the first output.
+    /// Mappings, and devices for the first output only.
     BothForOne,
 }
 
-/// Plans that can be carried out: the shards of the inputs, which lie on devices of their own, are
-/// dealt to outputs.
+/// Generates valid plans: the shards of the inputs, which are on distinct devices, are distributed
+/// to outputs.
 fn valid_plans() -> impl Strategy<Value = RemapPlan> {
     let form = prop::sample::select(&[Form::Mappings, Form::Devices, Form::Both, Form::BothForOne]);
     let counts = prop::collection::vec(1_usize..5, 1..4);
@@ -592,7 +593,7 @@ fn valid_plans() -> impl Strategy<Value = RemapPlan> {
     })
 }
 
-/// The shards of the outputs with the shards that they are made of.
+/// Returns the shards of the outputs with their source shards.
 fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
     let plan = plan.in_mapping_form().unwrap();
     let mut dealt = Vec::new();
@@ -610,8 +611,8 @@ fn dealt(plan: &RemapPlan) -> Vec<(i32, i64, i32, i64)> {
 
 #[test]
 fn mapping_lists_in_pieces_or_unpacked_are_read_as_by_prost() {
-    // The list of field 3 is a packed piece and a number alone; the others are as writers write
-    // them.
+    // The list in field 3 is a packed piece and a single number; the others are as real writers
+    // encode them.
     let mapping: &[u8] = &[
         0x08, 1, 0x1a, 1, 0, 0x18, 2, 0x22, 2, 1, 3, 0x2a, 2, 1, 1, 0x32, 2, 0, 1, 0x3a, 2, 1, 2,
         0x42, 2, 1, 1,

@@ -171,7 +171,7 @@ fn huge_mesh_in_a_few_bytes_is_refused_with_the_limit() {
     assert_eq!(mesh.index_domain_of((1 << 27) - 1, &shape), Ok(IndexDomain::whole(shape.clone())));
     assert!(mesh.index_domain_of(1 << 27, &shape).is_err());
     assert!(mesh.index_domain_of(-1, &shape).is_err());
-    // Axes of one device each cost nothing for each device.
+    // Axes of one device add no cost per device.
     let axes = 100_000;
     let long = ShardingParam::new([1], (0..axes).collect::<Vec<_>>(), vec![1; axes as usize]);
     let long = long.unwrap();
@@ -187,7 +187,7 @@ fn a_device_that_is_asked_alone_answers_as_among_all() {
     for (device, domain) in (0..).zip(&all) {
         assert_eq!(param.index_domain_of(device, &shape).as_ref(), Ok(domain));
     }
-    // The devices in their order hold the tiles in row-major order, replicas side by side.
+    // The devices hold the tiles in row-major order, replicas side by side.
     let ordered: Vec<_> =
         param.device_order().unwrap().map(|device| all[device as usize].origin()).collect();
     assert!(ordered.is_sorted());

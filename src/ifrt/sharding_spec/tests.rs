@@ -27,7 +27,7 @@ fn every_kind() -> Vec<ShardingSpec> {
     ]
 }
 
-/// Versions at which specs exist.
+/// Returns the versions at which specs exist.
 fn versions_with_specs() -> impl Iterator<Item = SerDesVersion> {
     versions().filter(|version| version.number() >= 5)
 }

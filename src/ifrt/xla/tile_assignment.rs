@@ -341,7 +341,7 @@ mod tests {
                 (Just(reshape), Just(axes).prop_shuffle())
             })
         ) {
-            // The slow way: walk over the transposed index and compute each position by itself.
+            // The slow way: walks over the transposed index and computes each position separately.
             let sizes: Vec<i64> = transpose.iter().map(|axis| reshape[*axis as usize]).collect();
             let total: i64 = reshape.iter().product();
             let expected: Vec<i64> = (0..total).map(|mut tile| {

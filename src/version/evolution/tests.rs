@@ -5,7 +5,7 @@ fn day(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-/// A line as a crate would have it: a number that was taken back at its end, a ban, a bound.
+/// A line as in a user's crate: a withdrawn number at its end, a ban, a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Graphs;
 
@@ -57,7 +57,7 @@ fn steps_start_from_what_a_line_has() {
     assert_eq!(build.consumer("graphs").min_producer, 1);
     assert!(build.changes().is_empty());
     assert_eq!(build.changes().to_string(), "# line graphs: nothing to write\n");
-    // A number that was taken back is not used again.
+    // A withdrawn number is not reused.
     assert_eq!(build.switch_to_operation().unwrap().version(), 5);
     assert!(matches!(
         BuildVersions::of::<Graphs>(day("2026-04-30")),
@@ -87,7 +87,7 @@ fn producers_switch_after_the_forward_compatibility_window() {
     for part in ["Swish", "2026-06-21", "2026-06-01", "21 days", "2026-06-22"] {
         assert!(error.contains(part), "{error}");
     }
-    // Forward compatibility is a wish: without it there is nothing to wait for.
+    // Forward compatibility is optional; without it there is no waiting time.
     let at_once = addition.clone().with_window(0);
     assert_eq!(graphs().switch_to(&at_once, day("2026-06-01")).unwrap().version(), 5);
     assert!(matches!(
@@ -114,10 +114,10 @@ fn patch_release_keeps_data_readable_by_the_patch_before() {
         assert!(error.to_string().contains("next minor release"), "{error}");
     }
     assert_eq!(patch.clone().add_operation(), patch);
-    // Of an older minor release: its patches are promised nothing.
+    // A build of an older minor release, to whose patches nothing is promised.
     let first = patch.ban_consumer(0).unwrap();
     assert_eq!(first.version(), 5);
-    // The second patch still is of the release that the first one was of.
+    // The second patch belongs to the same release as the first one.
     let second = first.clone().in_release(ReleaseKind::Patch).ban_consumer(3);
     assert!(matches!(second, Err(EvolutionError::NotInAPatchRelease { .. })));
     assert!(first.in_release(ReleaseKind::Minor).ban_consumer(3).is_ok());
@@ -140,7 +140,7 @@ fn changes_of_the_steps_are_accepted_by_versions_toml() {
     assert_eq!(changes.min_producer, Some(5));
     let text = changes.to_string();
     let (keys, entries) = text.split_once("# line graphs: at its end\n").unwrap();
-    // The file of the line, with the rows where they say that they belong.
+    // The file of the line, with the rows in the places that they name.
     let mut file = format!(
         "as_of = 2026-07-01\n[[line]]\nname = \"graphs\"\ntitle = \"graphs\"\nsummary = \"a\"\nminimum = 0\n{keys}"
     );

@@ -93,8 +93,8 @@ mod tests {
         LayoutDocument::of_pjrt(Minor::new(minor))
     }
 
-    /// Returns the changes from one minor to the next that the strategy demands a MAJOR for, as
-    /// `STRUCT.FIELD change`, without names and types of what stayed where it was.
+    /// Returns the changes from one minor to the next for which the strategy demands a MAJOR, as
+    /// `STRUCT.FIELD change`, without the names and types of fields that did not move.
     fn broken_at(minor: u32) -> Vec<String> {
         let found = diff(&at(minor - 1), &at(minor));
         let breaks = found.changes.iter().filter(|change| change.requires == Bump::Major);
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The list of docs/abi.md: where upstream did not keep the rules of the strategy, of the
+    /// The list of docs/abi.md: the changes in which upstream broke the strategy's rules, among the
     /// minors that a host can call.
     #[test]
     fn diff_of_minors_lists_where_upstream_broke_the_rules() {
@@ -177,8 +177,8 @@ mod tests {
         );
     }
 
-    /// A change that the strategy calls a fix is refused by plug-ins: they compare what a caller
-    /// declares with what they were built with.
+    /// Plug-ins refuse a change that the strategy calls a fix, because they compare the caller's
+    /// declared sizes with those that they were built with.
     #[test]
     fn a_size_that_was_put_right_is_a_patch_by_the_rules() {
         let found = diff(&at(70), &at(71));

@@ -1,4 +1,4 @@
-//! Changes of layouts, and what the strategy demands for each.
+//! Tests of changes of layouts, and of the part of the version that the strategy demands for each.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn published(old: &str, new: &str) -> Diff {
     diff(&read(old), &read(new))
 }
 
-/// The layout of one struct `Toy`, as in the strategy: field name, kind, offset, more keys.
+/// Returns the layout of one struct `Toy`, as in the strategy: field name, kind, offset, more keys.
 fn toy(struct_size: u64, fields: &[(&str, &str, u64, &str)]) -> LayoutDocument {
     let fields: Vec<String> = fields
         .iter()
@@ -52,7 +52,7 @@ fn tensorflow_broke_its_own_rule_between_2_6_and_2_8() {
         [
             ("host_callback", "reordered", Bump::Major),
             ("mem_zero", "repurposed", Bump::Major),
-            // TensorFlow 2.8 refuses a plug-in without them: one of 2.6 has neither.
+            // TensorFlow 2.8 refuses a plug-in without them, and a plug-in of 2.6 has neither.
             ("memset", "appended", Bump::Major),
             ("memset32", "appended", Bump::Major),
         ]
@@ -157,7 +157,7 @@ fn marked_fields_of_the_strategy_are_deprecated_at_minor() {
         ]
     );
     assert_eq!(diff.required, Bump::Major);
-    // What is not marked says how to mark it.
+    // The reason for an unmarked field says how to mark it.
     assert!(diff.changes[2].why.contains(r#""zero": "no-op""#), "{}", diff.changes[2].why);
     assert!(!diff.changes[4].why.contains("no-op"), "{}", diff.changes[4].why);
 }
@@ -268,7 +268,7 @@ fn a_new_member_that_is_required_needs_major() {
     let added: Vec<Bump> =
         diff(&empty, &new).changes.iter().map(|change| change.requires).collect();
     assert_eq!(added, [Bump::Major, Bump::Minor], "the removal of A, and the new struct");
-    // Nor can it become so later, or stop to be so.
+    // Nor can a field become or cease to be required later.
     let before = toy(32, &with(&[("new_field", "void*", 24, "")]));
     for (old, new) in [(&before, &new), (&new, &before)] {
         assert_eq!(found(&diff(old, new)), [("new_field", "repurposed", Bump::Major)]);
@@ -317,7 +317,7 @@ fn alignment_counts_in_new_structs_and_new_members_too() {
         let diff = with("New", &more);
         assert_eq!(diff.required, Bump::Minor, "{more}: {:?}", diff.changes);
     }
-    // A member that is appended, too; what lay so before is no change.
+    // An appended member counts as well; a member that was misaligned before is not a change.
     let text = r#"{"Old":{"fields":[{"name":"packed","kind":"void*","offset":4,"size":8},{"name":"f","kind":"void*","offset":12,"size":8}]}}"#;
     let diff = diff(&old, &parse(text));
     assert_eq!(found(&diff), [("f", "appended", Bump::Minor), ("f", "alignment", Bump::Major)]);
@@ -386,7 +386,7 @@ fn a_struct_size_that_covers_what_was_there_is_a_fix() {
     assert_eq!(found(&diff(&old, &toy(20, &OLD))), [("", "struct_size", Bump::Patch)]);
     assert_eq!(diff(&old, &toy(40, &OLD)).required, Bump::Major);
     assert_eq!(diff(&old, &old).required, Bump::None);
-    // Also beside a member that was appended.
+    // The same beside an appended member.
     let longer = toy(40, &with(&[("new_field", "void*", 24, "")]));
     assert_eq!(
         found(&diff(&toy(20, &OLD), &longer)),
@@ -427,7 +427,7 @@ fn meaning_of_zero_cannot_change() {
     {
         assert_eq!(found(&diff(old, new)), [("f", "repurposed", Bump::Major)]);
     }
-    // What is not marked counts as meaningful.
+    // For an unmarked field zero counts as meaningful.
     for (old, new) in [(&unmarked, &meaningful), (&meaningful, &unmarked)] {
         assert_eq!(diff(old, new).required, Bump::None);
     }
@@ -471,7 +471,7 @@ fn a_number_of_an_enumeration_keeps_its_meaning() {
         found(&diff(&old, &parse(r#""A":0,"C":1"#))),
         [("B", "removed", Bump::Major), ("C", "repurposed", Bump::Major)]
     );
-    // Two names of one number.
+    // Two names for one number.
     assert_eq!(found(&diff(&old, &parse(r#""A":0,"B":1,"C":1"#))), [("C", "added", Bump::Minor)]);
 }
 

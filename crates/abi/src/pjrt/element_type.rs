@@ -178,7 +178,7 @@ mod tests {
                 assert_eq!((found.name(), found.number()), (name, value.value));
             }
         }
-        // 34 numbers, of which 0 is none, and 23 the token.
+        // 34 numbers, of which 0 is invalid and 23 is the token.
         assert_eq!(ElementType::ALL.len(), 32);
     }
 

@@ -19,7 +19,7 @@ fn detection_takes_content_before_the_name() {
     assert_eq!(told(b"\x57\xfb\x80\x8b\x24\x75\x47\xdb", "a.index"), ByContent(Kind::TensorBundle));
     assert_eq!(told(b"\x0a\x0e", "x.sds"), ByName(Kind::DeviceState));
     assert_eq!(told(b"\x0a\x14xla::ifrt::Something", "x"), ByContent(Kind::IfrtSerialized));
-    // A type name of 32 characters, without data: every byte is one of a text.
+    // A type name of 32 characters, without data: every byte may occur in a text.
     assert_eq!(
         told(b"\x0a\x20xla::ifrt::ShardingParamSharding", "x"),
         ByContent(Kind::IfrtSerialized)
@@ -31,7 +31,7 @@ fn detection_takes_content_before_the_name() {
     assert_eq!(told(b"\x93NUMPY\x01\0", "x.sds"), ByContent(Kind::Npy));
     assert_eq!(told(b"<!DOCTYPE html><p>", "saved_model.pb"), ByContent(Kind::Html));
     assert_eq!(told(b"{\"error\":\"gone\"}", "x.safetensors"), ByContent(Kind::Json));
-    // A text has no mark, so that a name that says what the file was to be counts more.
+    // Text has no magic number, so a name that says what the file was meant to be counts more.
     assert_eq!(told(b"not found", "x.safetensors"), ByName(Kind::Safetensors));
     assert_eq!(told(b"not found", "x.sds"), ByName(Kind::DeviceState));
     assert_eq!(told(b"not found", "x.pb"), ByContent(Kind::Text));
@@ -79,7 +79,7 @@ fn texts_are_told_in_the_encodings_that_people_have() {
         (b"  [1, 2, 3]", Kind::Json),
         (b"{\"a\": [1, 2", Kind::Json),
         (b"{not json}", Kind::Text),
-        // A graph in text form with something before it.
+        // A graph in text form with other text before it.
         (b"{}versions { producer: 1 }", Kind::Text),
         (b"[1] node { name: 'a' }", Kind::Text),
         (b"\r\n <HTML><body>", Kind::Html),
@@ -96,8 +96,8 @@ fn texts_are_told_in_the_encodings_that_people_have() {
     ] {
         assert_eq!(kind(bytes), expected, "{:?}", bytes.escape_ascii().to_string());
     }
-    // What is longer than what is looked at: cut in a value of JSON, in a character, and a text
-    // that ends otherwise.
+    // Longer than the examined part: cut in a JSON value, cut in a character, and a text whose end
+    // is not text.
     let long = |piece: &str| piece.repeat(2 * HEAD / piece.len() + 1);
     assert_eq!(kind(format!("[\"{}\"]", long("value ")).as_bytes()), Kind::Json);
     assert_eq!(kind(long("\u{65e5}").as_bytes()), Kind::Text);
@@ -157,7 +157,7 @@ fn onnx_is_detected_without_a_producer_and_cut_off() {
     }
     let bytes = [version.clone(), graph.clone()].concat();
     assert_eq!(told(&bytes[..bytes.len() - 2], "x").kind(), Kind::Onnx);
-    // A SavedModel begins with a number too.
+    // A SavedModel begins with a number as well.
     let saved_model = [vec![0x08, 1], field(2, &field(2, &node(b"a", b"NoOp")))].concat();
     assert_ne!(told(&saved_model, "x").kind(), Kind::Onnx);
     assert_eq!(told(&saved_model, "x.pb"), Detected::Unmarked);
@@ -175,11 +175,11 @@ fn fingerprint_and_graph_of_numbers_are_told_apart() {
     ))
     .unwrap();
     assert_eq!(told(&bytes, "x").kind(), Kind::Fingerprint);
-    // The graph of an operation that is called so, in a file that is.
+    // A graph with an operation `Fingerprint`, in a file called `fingerprint.pb`.
     let graph = [node(b"a", b"Fingerprint"), field(4, &[0x08, 0xaa, 0x13])].concat();
     assert_eq!(told(&graph, "fingerprint.pb"), Detected::ByContent(Kind::GraphDef));
     assert_eq!(told(&[0x18, 0x15], "fingerprint.pb"), Detected::ByName(Kind::Fingerprint));
-    // An old graph has its version under 3, and nothing else.
+    // An old graph has only its version, in field 3.
     assert_eq!(told(&[0x18, 0x15], "x"), Detected::Unmarked);
     assert_ne!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x").kind(), Kind::Fingerprint);
     assert_eq!(told(&[0x08, 1, 0x10, 2, 0x18, 3], "x.pb"), Detected::Unmarked);
@@ -205,7 +205,7 @@ fn graph_is_detected_whatever_its_nodes_are_called() {
             );
         }
     }
-    // The letters of an archive of tapes where they would stand.
+    // The magic letters of a tar archive at their offset.
     let mut graph = node(&[b'n'; 240], b"NoOp");
     let filler = node(b"a", b"NoOp");
     while graph.len() < 600 {
@@ -214,12 +214,12 @@ fn graph_is_detected_whatever_its_nodes_are_called() {
     assert_eq!(told(&graph, "x"), Detected::Unmarked);
     assert_eq!(told(&versions, "x"), Detected::Unmarked);
     assert_eq!(told(&field(4, b""), "x"), Detected::Unmarked);
-    // A library of one function, and nothing else; and an old graph with its version.
+    // Only a library of one function; and an old graph with its version.
     let function = field(1, &field(1, &field(1, b"f")));
     assert_eq!(told(&field(2, &function), "x"), Detected::Unmarked);
     let old = [node(b"a", b"NoOp"), vec![0x18, 0x15]].concat();
     assert_eq!(told(&old, "x"), Detected::Unmarked);
-    // The whole of it looks like a text, but for the tag of the operation.
+    // All of it looks like text, except the tag of the operation.
     let graph = node(&[b'n'; 32], &[b'o'; 32]);
     assert_eq!(told(&graph, "x"), Detected::Unmarked);
 }
@@ -236,7 +236,7 @@ fn archive_is_detected_by_its_members_or_else_its_name() {
     ] {
         let bytes = std::fs::read(folder.join(file)).unwrap();
         assert_eq!(told(&bytes, "x"), Detected::ByContent(kind), "{file}");
-        // Cut off, the first entry still says it.
+        // In a truncated archive the first entry still tells the kind.
         assert_eq!(told(&bytes[..bytes.len() - 30], "x"), Detected::ByContent(kind), "{file}");
         // A comment, as some programs leave it.
         let mut longer = bytes.clone();
@@ -264,7 +264,7 @@ const MARKS: &[&[u8]] = &[
     b"",
 ];
 
-/// No end, and that of an archive whose list is beyond 4 GiB.
+/// No end record, and that of an archive whose directory is beyond 4 GiB.
 const ENDS: &[&[u8]] =
     &[b"", b"PK\x05\x06\0\0\0\0\x01\0\x01\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0"];
 

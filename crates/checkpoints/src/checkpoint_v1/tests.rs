@@ -18,7 +18,7 @@ fn corpus(name: &str) -> PathBuf {
         .join("model.ckpt")
 }
 
-/// The only tensor of a checkpoint, with its bytes.
+/// Returns the only tensor of a checkpoint, with its bytes.
 fn only(name: &str) -> (DataType, Vec<i64>, Vec<u8>) {
     let checkpoint = CheckpointV1::open(corpus(name)).unwrap();
     let [tensor] = checkpoint.tensors() else { panic!("{:?}", checkpoint.tensors()) };
@@ -53,7 +53,7 @@ fn strings_and_slices_are_joined() {
     assert_eq!(checkpoint.read(part).unwrap(), ones);
 }
 
-/// A file with rows `first..first + rows` of the int32 tensor "t" of `shape` rows by 2.
+/// Returns a file with rows `first..first + rows` of the int32 tensor "t" of `shape` rows by 2.
 fn shard(shape: u8, first: u8, rows: u8, values: &[u8]) -> Vec<u8> {
     let slice = [field(1, &[8, first, 16, rows]), field(1, &[])].concat();
     let dimensions = [field(2, &[8, shape]), field(2, &[8, 2])].concat();
@@ -100,7 +100,7 @@ fn slices_that_overlap_beside_a_hole_are_no_tensor() {
     let whole = rows([5, 1, 2, 3, 4, 0]);
     let bytes = whole.read(whole.tensor("t").unwrap()).unwrap();
     assert_eq!(bytes[40..], [5, 0, 0, 0, 5, 0, 0, 0]);
-    // The last row is that of the first file once more, and row 0 is nowhere.
+    // The last row repeats a row of the first file, and row 0 is missing.
     let hole = rows([5, 1, 2, 3, 4, 5]);
     let error = hole.read(hole.tensor("t").unwrap()).unwrap_err();
     assert!(matches!(error, CheckpointV1Error::Overlap { .. }), "{error}");
@@ -151,7 +151,7 @@ fn every_flipped_bit_and_every_cut_is_refused_or_harmless() {
         read.is_ok()
     };
     assert!(check(good.clone(), "whole"));
-    // What TensorFlow does not look at: the metaindex block, its handle, the padding.
+    // TensorFlow ignores the metaindex block, its handle and the padding.
     let metaindex = 82 + 5..82 + 5 + 13;
     let mut harmless = 0;
     for bit in 0..good.len() * 8 {

@@ -90,7 +90,7 @@ fn faults_have_tensorflows_status() {
     ));
 }
 
-/// The handles of a table's data blocks.
+/// Returns the handles of a table's data blocks.
 fn data_blocks(bytes: &Vec<u8>) -> Vec<BlockHandle> {
     let len = bytes.len() as u64;
     let footer = Footer::read(bytes.last_chunk().unwrap()).unwrap();
@@ -105,7 +105,7 @@ fn data_blocks(bytes: &Vec<u8>) -> Vec<BlockHandle> {
     handles
 }
 
-/// A table whose index leads to two blocks of 100 kB, in turn, `entries` times.
+/// Returns a table whose index leads alternately to two blocks of 100 kB, `entries` times.
 fn alternating(entries: u32) -> Vec<u8> {
     let values = [(b"a".to_vec(), vec![1; 100_000]), (b"b".to_vec(), vec![2; 100_000])];
     let mut file = write(&values, TableOptions::default().with_block_size(1));

@@ -251,8 +251,9 @@ mod tests {
         assert_eq!(names(directory.path()), before);
     }
 
-    /// Files of a bundle in whose place others are saved as often as is said, each time when a data
-    /// file is opened; two at once, so that the second has the names of the one that is read.
+    /// Files of a bundle that is saved again, a given number of times, whenever a data file is
+    /// opened; two saves at once, so that the second has the file names of the bundle that is being
+    /// read.
     #[derive(Debug)]
     struct Restless {
         prefix: PathBuf,
@@ -303,7 +304,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let prefix = directory.path().join("ckpt");
         begin(&prefix, 1, 1).finish().unwrap();
-        // Killed before the renames, and between those of the data and that of the index.
+        // Killed before the renames, and between the renames of the data and of the index.
         let dead = directory.path().join(".ckpt.index.0123456789abcdef.partial");
         fs::write(dead, "dead").unwrap();
         fs::write(directory.path().join("ckpt.data-00000-of-00002"), "dead").unwrap();
@@ -347,7 +348,7 @@ mod tests {
         fs::create_dir(directory.path().join("ckpt.index")).unwrap();
         assert!(BundleWriter::create(&prefix, BundleOptions::default()).is_err());
         assert_eq!(names(directory.path()), ["ckpt.index"]);
-        // A prefix without a name would make hidden files.
+        // A prefix without a name would create hidden files.
         let folder = directory.path().join("folder/");
         assert!(BundleWriter::create(&folder, BundleOptions::default()).is_err());
     }

@@ -24,7 +24,7 @@ fn corpus(name: &str) -> PathBuf {
         .join("ckpt")
 }
 
-/// Every tensor of fixed element size of a bundle.
+/// Returns every tensor of fixed element size of a bundle.
 fn read_all(prefix: &Path) -> BTreeMap<String, (DataType, Vec<i64>, Vec<u8>)> {
     let bundle = Bundle::open(prefix).unwrap();
     let listing = bundle.tensors();
@@ -49,8 +49,8 @@ fn a_bundle_of_tensorflow_is_written_again_byte_for_byte() {
         let bundle = Bundle::open(&prefix).unwrap();
         let mut tensors = bundle.tensors().tensors;
         tensors.sort_by_key(|tensor| tensor.offset());
-        // Empty tensors share their offset with the next: the order of the names is the order of
-        // writing.
+        // Empty tensors share their offset with the next tensor: among them the order of names is
+        // the order of writing.
         tensors.sort_by_key(|tensor| (tensor.offset(), tensor.stored_len() > 0));
         let directory = tempfile::tempdir().unwrap();
         let copy = directory.path().join("ckpt");
@@ -257,8 +257,8 @@ proptest! {
 /// Shape and bytes by name.
 type Values = BTreeMap<String, (Vec<i64>, Vec<u8>)>;
 
-/// Opens a bundle in memory and reads it: whether it opens and every tensor restores, and the
-/// values that were read.
+/// Opens a bundle in memory and reads it; returns true if it opens and every tensor restores, and
+/// the values that were read.
 fn outcome(index: &[u8], data: &[u8]) -> (bool, Values) {
     let mut memory = MemoryFiles::new();
     memory.insert("c.index", index.to_vec());
@@ -284,8 +284,8 @@ fn every_flipped_bit_and_every_cut_is_refused_or_harmless() {
     let data = std::fs::read(files::with_suffix(&corpus("base"), ".data-00000-of-00001")).unwrap();
     let (good, wanted) = outcome(&index, &data);
     assert!(good && wanted.len() == 4);
-    // What TensorFlow does not look at: the metaindex block with its trailer, its handle, the
-    // padding of the footer.
+    // TensorFlow ignores the metaindex block with its trailer, its handle and the padding of the
+    // footer.
     let footer = index.len() - 48;
     let metaindex = 0x79 + 5..0x79 + 5 + 13;
     for bit in 0..index.len() * 8 {
@@ -352,7 +352,8 @@ fn entries_that_overlap_are_not_read_for_ever() {
     assert!(report.verified_bytes < 200 << 20);
 }
 
-/// A checkpoint with the float tensor "part" of 6 rows by 4, in pieces of two rows from these on.
+/// Returns a checkpoint with the float tensor "part" of 6 rows by 4, in pieces of two rows that
+/// begin at `starts`.
 fn rows_from(starts: &[u8]) -> MemoryFiles {
     let dims = |rows: u8| field(2, &[field(2, &[8, rows]), field(2, &[8, 4])].concat());
     let slice = |start: u8| field(7, &[field(1, &[8, start, 16, 2]), field(1, &[])].concat());
@@ -390,7 +391,7 @@ fn pieces_that_overlap_beside_a_hole_are_no_tensor() {
     assert!(whole.verify(&options).errors.is_empty());
     assert_eq!(whole.read(&whole.tensor(b"part").unwrap()).unwrap()[64..], [5; 32]);
 
-    // As many elements as the tensor has, and two rows of it nowhere.
+    // As many elements as the tensor has, but two of its rows are missing.
     for starts in [[0, 0, 4], [0, 1, 4], [0, 3, 4]] {
         let bundle = Bundle::open_any(rows_from(&starts), "c").unwrap();
         let report = bundle.verify(&options);
@@ -413,7 +414,7 @@ fn large_tensors_have_the_checksums_of_small_chunks() {
     writer.finish().unwrap();
     let mut writer = BundleWriter::create(&chunks, BundleOptions::default()).unwrap();
     let mut tensor = writer.add("t", DataType::Uint8, &shape).unwrap();
-    // Small ones around a large one, whose checksum goes on from theirs.
+    // Small parts around large ones, whose checksums continue from one part to the next.
     for part in
         [&bytes[..7], &bytes[7..5 << 20], &bytes[5 << 20..(5 << 20) + 9], &bytes[(5 << 20) + 9..]]
     {
@@ -429,7 +430,7 @@ fn large_tensors_have_the_checksums_of_small_chunks() {
     }
 }
 
-/// A table with these entries as they are, in one block.
+/// Returns a table with these entries unchanged, in one block.
 fn table_of(entries: &[(&[u8], &[u8])]) -> Vec<u8> {
     fn block(file: &mut Vec<u8>, entries: &[(&[u8], &[u8])]) -> Vec<u8> {
         let (at, mut body) = (file.len() as u8, Vec::new());
@@ -442,7 +443,7 @@ fn table_of(entries: &[(&[u8], &[u8])]) -> Vec<u8> {
         body.push(0);
         let checksum = mask(crc32c(&body)).to_le_bytes();
         file.extend([body, checksum.to_vec()].concat());
-        // Both are below 128, or the table is too large for this.
+        // Both must be below 128, so that each is one byte.
         assert!(at < 128 && length < 128);
         vec![at, length]
     }

@@ -230,7 +230,7 @@ mod tests {
     const OLD: StableHloVersion = StableHloVersion::new(1, 13, 3);
     const NEW: StableHloVersion = StableHloVersion::new(1, 16, 3);
 
-    /// The hello of an interpreter that reads StableHLO up to 1.22.0, in the words of a shell.
+    /// The hello of an interpreter that reads StableHLO up to 1.22.0, as a shell command.
     const HELLO: &str = r"printf '\0\6\0\0\0\0\0\0\0001.22.0'";
 
     /// Returns a bridge whose interpreter is a shell script.
@@ -264,7 +264,8 @@ mod tests {
         let newer = StableHloVersion::new(1, 23, 0);
         let words = bridge.write_for(b"old", newer, OLD).unwrap_err();
         assert!(words.contains("reads StableHLO up to 1.22.0, and the program is of 1.23.0"));
-        // It was one process until then; now it has ended, and the next program starts another.
+        // Until here one process served all programs; it has ended, and the next program starts
+        // another.
         let starts = || fs::read_to_string(folder.path().join("starts")).unwrap().lines().count();
         assert_eq!(starts(), 1);
         assert!(bridge.write_for(b"old", NEW, OLD).unwrap_err().contains("it ended without"));
@@ -307,7 +308,7 @@ mod tests {
         assert!(words(&ends).contains("does not start: it ended without an answer"));
         let refuses = bridge(&folder, r"printf '\1\2\0\0\0\0\0\0\0no'");
         assert!(words(&refuses).contains("has no jaxlib that can be used (no)"));
-        // It is not tried again at once: the words are kept.
+        // The start is not tried again at once: the message is kept.
         fs::remove_file(folder.path().join("interpreter")).unwrap();
         assert!(words(&refuses).contains("has no jaxlib that can be used (no)"));
         let silent = bridge(&folder, r"printf '\0\4\0\0\0\0\0\0\0word'; sleep 600");

@@ -81,7 +81,7 @@ mod tests {
                 assert_eq!(accepts(&text), kinds.contains(kind), "{text}");
             }
         }
-        // Keys that are read but missing in the schema.
+        // Keys that are read, but missing in the schema.
         let known = keys_of(check);
         for key in crate::configuration::keys().chain(["levels"]) {
             assert!(known.contains(key), "{key}");

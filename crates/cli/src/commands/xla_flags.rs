@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_server_waits_for_ever_where_its_plug_in_knows_the_limit() {
-        // Across two blocks.
+        // A flag that crosses two blocks.
         let mut contents = vec![0; BLOCK - 5];
         contents.extend_from_slice(TIME_LIMIT.as_bytes());
         let knows = library(&contents);

@@ -23,12 +23,12 @@ fn header() -> Header {
     }
 }
 
-/// A build of this number that reads everything older.
+/// Returns a build of this number that reads everything older.
 fn build(current: i32) -> Supported {
     Supported { current, minimum: 0, min_producer: 0 }
 }
 
-/// A line that no longer reads its first two formats, nor what its first three builds wrote.
+/// A line that no longer reads its first two formats, nor the data of its first three builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Aged;
 
@@ -64,7 +64,7 @@ fn a_header_comes_back() {
 #[test]
 fn header_for_newer_readers_is_too_new_and_not_corrupt() {
     let mut bytes = header().encode().unwrap();
-    // What follows the frozen prefix of a future header may look like anything.
+    // The bytes behind the frozen prefix of a future header may be anything.
     bytes[8..20].copy_from_slice(&[5, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0]);
     bytes[40..].fill(0xee);
     seal(&mut bytes);
@@ -96,7 +96,7 @@ fn format_and_producer_below_the_minimum_are_refused() {
     }
     let error = decode(2, 2).unwrap_err();
     assert!(matches!(error, Error::ProducerTooOld { found: 2, supported: 3, .. }), "{error}");
-    // Numbers that contradict each other are no old ones.
+    // Numbers that contradict each other do not count as old ones.
     let error = decode(1, 0).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
 }
@@ -206,7 +206,7 @@ fn a_trailer_comes_back() {
     assert!(Trailer::decode(&trailer.encode(), 137).is_err());
 }
 
-/// An index over arrays of the given names with one piece of 100 bytes each.
+/// Returns an index over arrays of the given names, with one piece of 100 bytes each.
 fn index(names: &[&str]) -> (Vec<u8>, Surroundings) {
     let mut builder = IndexBuilder::default();
     let mut position = 64;

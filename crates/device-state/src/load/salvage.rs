@@ -486,7 +486,7 @@ mod tests {
         let mut counts = Vec::new();
         for length in 192..bytes.len() {
             let salvaged = salvage(&bytes[..length]).unwrap();
-            // From the first bytes of the index on it is known that no tensor follows.
+            // The first bytes of the index tell that no tensor follows.
             assert_eq!(salvaged.complete_list, length >= index + 8, "{length}");
             assert_eq!(salvaged.is_complete(), length >= index + 8, "{length}");
             assert_eq!(names(&salvaged), ["w", "empty", "words", "s"][..salvaged.whole.len()]);
@@ -533,7 +533,7 @@ mod tests {
         assert!(!salvaged.complete_list);
     }
 
-    /// Bytes of which the system does not give those in a range.
+    /// A file in which the system cannot read a range of bytes.
     struct BadSector(Vec<u8>, std::ops::Range<u64>);
 
     impl ReadAt for BadSector {

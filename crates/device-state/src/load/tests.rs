@@ -1,4 +1,4 @@
-//! Loads onto a device of our own, which may fail at any time.
+//! Tests of loads onto a test device, which may fail at any time.
 
 use std::io;
 
@@ -17,10 +17,10 @@ use crate::{
     tests::Pipe,
 };
 
-/// Lengths of tensors that are read alone, together, and not at all.
+/// Lengths of tensors that are read alone, read together, and not read.
 const LENGTHS: [usize; 7] = [3 << 20, 70_000, 0, 200_000, (4 << 20) + 1, 1 << 20, 9];
 
-/// A state of these tensors, in chunks of `chunk_bytes`.
+/// Returns a state of these tensors, in chunks of `chunk_bytes`.
 fn state(chunk_bytes: u32) -> Vec<u8> {
     let pipe = Pipe::default();
     let options = WriteOptions::new(Versions::current()).with_chunk_bytes(chunk_bytes);
@@ -51,7 +51,7 @@ fn every_memory_gets_its_bytes_whatever_the_chunks_are() {
         }
         let notes = toy.notes();
         assert_eq!((notes.streams, notes.under_way), (1, 0));
-        // Those that share a buffer, and no more, are copied by calls that wait.
+        // Only tensors that share a buffer are copied by synchronous calls.
         assert_eq!(notes.waited, 3);
     }
 }
@@ -59,8 +59,8 @@ fn every_memory_gets_its_bytes_whatever_the_chunks_are() {
 #[test]
 fn a_device_that_fails_at_any_time_ends_a_load_with_its_error() {
     let state = state(1 << 20);
-    // How many buffers are made depends on how soon those that were used come back, so that the
-    // number of operations differs from load to load.
+    // The number of created buffers depends on how soon used ones come back, so the number of
+    // operations differs between loads.
     for left in 0.. {
         let toy = Toy::default();
         toy.notes().left = Some(left);
@@ -89,7 +89,7 @@ fn damage_anywhere_ends_a_load_and_is_no_device_failure() {
         whole.windows(64).position(|part| part == data).unwrap()
     };
     let (large, small) = (find(4), find(1));
-    // In a small tensor, in the words behind it, in the first, a middle and the last chunk of a
+    // In a small tensor, in the bytes behind it, and in the first, a middle and the last chunk of a
     // large one.
     for at in [small + 5, small + 70_003, large, large + (2 << 20), large + (4 << 20)] {
         let mut state = whole.clone();
@@ -101,7 +101,7 @@ fn damage_anywhere_ends_a_load_and_is_no_device_failure() {
     }
 }
 
-/// A file that begins and ends as these bytes do, and has zeros between.
+/// A file that begins and ends with these bytes, and has zeros between.
 struct Holes {
     begin: Vec<u8>,
     end: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The pump over memory of our own: what it asks of any device, and that it asks no more.
+//! Tests of the pump over a test device: it makes the required calls of a device, and no others.
 
 use std::{
     cell::RefCell,
@@ -13,24 +13,24 @@ use serdes_testkit::noise::noise;
 use super::*;
 use crate::Error;
 
-/// A device that notes what is asked of it. It copies as late as it may: when it is waited for.
+/// A device that records its calls. It copies as late as it may, when it is waited for.
 #[derive(Clone, Default)]
 pub(crate) struct Toy(Arc<Mutex<Notes>>);
 
 #[derive(Default)]
 pub(crate) struct Notes {
-    /// Copies take whole memories only.
+    /// True if only whole memories can be copied.
     pub(crate) whole: bool,
-    /// Operations after which every other fails.
+    /// Number of operations after which all others fail.
     pub(crate) left: Option<usize>,
     /// True if a copy has failed.
     pub(crate) refused: bool,
     pub(crate) under_way: usize,
     pub(crate) most_under_way: usize,
     pub(crate) streams: usize,
-    /// Host buffers that were made, by their lengths.
+    /// Lengths of the host buffers that were created.
     buffers: Vec<usize>,
-    /// Calls that waited.
+    /// Number of synchronous calls.
     pub(crate) waited: usize,
     copies: Vec<(u64, usize)>,
 }
@@ -220,14 +220,14 @@ impl Incoming<Self> for ToyMemory {
     }
 }
 
-/// Contents of `bytes` bytes.
+/// Returns contents of `bytes` bytes.
 pub(crate) fn contents(bytes: u64) -> Contents {
     Contents::new(DType::U8, [bytes as i64]).unwrap()
 }
 
 const MIB: usize = BUFFER_BYTES;
 
-/// Bytes read from a memory, and the lengths of the buffers that they came in.
+/// Reads a memory; returns the bytes, and the lengths of the buffers in which they arrived.
 fn read(memory: &ToyMemory, position: u64) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let (mut pool, returns) = Pool::new(BUFFER_BYTES);
     let mut streams = Streams::new();
@@ -293,7 +293,7 @@ fn a_buffer_of_another_kind_keeps_its_place_in_the_order() {
     let toy = Toy::default();
     let bytes = noise(4 * MIB, 5);
     let memory = ToyMemory::with(&toy, bytes.clone());
-    // Pinned memory of a real device is no memory for copies of this one.
+    // Pinned memory of a real device cannot be used for copies of this one.
     let device = serdes_stream_executor::Plugin::host().device(0).unwrap();
     let (mut pool, returns) = Pool::new(BUFFER_BYTES);
     returns.give(Buffer::from(vec![0; MIB]));
@@ -368,7 +368,7 @@ fn a_tensor_goes_up_and_comes_back_as_it_was() {
         downloads.reader("w", &memory).read_to_end(&mut back).unwrap();
         assert!(back == bytes);
     }
-    // A reader that ends early costs no buffer.
+    // A reader that ends early does not use up a buffer.
     for _ in 0..10 {
         let short = uploads.put("w", &mut &[0; 5][..], &contents(6)).unwrap();
         assert_eq!(short.err().map(|error| error.kind()), Some(io::ErrorKind::UnexpectedEof));

@@ -294,7 +294,7 @@ mod tests {
             for byte in 0..5 {
                 fill(&mut output, byte).unwrap();
                 output.ends().1.write(&[byte + 10; 3]).unwrap();
-                // They are there when this returned.
+                // The bytes are written when the call has returned.
                 assert_eq!(sink.0.lock().unwrap().last(), Some(&(byte + 10)), "{threaded}");
             }
             output.finish().unwrap();

@@ -383,7 +383,7 @@ mod tests {
 
     const ROW: usize = 5000;
 
-    /// A row that notes while it is in memory, and may be shorter than it says or not to be had.
+    /// A row that records that it is in memory, and may be shorter than declared or unreadable.
     struct Row<'a> {
         number: usize,
         in_memory: &'a Cell<Option<usize>>,

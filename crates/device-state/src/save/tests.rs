@@ -1,4 +1,4 @@
-//! A state has the same bytes by whatever way they go into the file.
+//! Tests that a state has the same bytes however they are written into the file.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use serdes_testkit::noise::noise;
 use super::*;
 use crate::{Error, Part, Reader, SaveId, Versions, WriteOptions, tests::Pipe};
 
-/// Directories on a disk and, on Linux, in memory.
+/// Returns directories on a disk and, on Linux, in memory.
 fn places() -> Vec<tempfile::TempDir> {
     let memory = PathBuf::from("/dev/shm");
     let mut places = vec![tempfile::tempdir().unwrap()];
@@ -33,7 +33,7 @@ fn takes_direct(directory: &Path) -> bool {
     takes
 }
 
-/// Adds tensors of all lengths: in whole blocks, ragged, small, none.
+/// Adds tensors of all lengths: whole blocks, partial blocks, small, empty.
 fn fill(writer: &mut Writer) {
     let device = Plugin::host().device(0).unwrap();
     for (n, bytes) in
@@ -107,10 +107,10 @@ fn bytes_spec(bytes: usize) -> ArraySpec {
 
 #[test]
 fn memory_of_this_process_saves_the_same_state_as_a_reader() {
-    // Nothing, words, less than a buffer, one, ragged.
+    // Empty, a few bytes, less than a buffer, one buffer, partial buffers.
     let mut lengths =
         vec![0, 5, (1 << 20) - 1, 1 << 20, (5 << 20) + 77, (9 << 20) + 3, 100, 2 << 20];
-    // Of which a second core sums more than it is given at a time, and a rest that it is not given.
+    // Lengths of which a second core sums more than one portion, with a rest that it does not get.
     lengths.extend([(21 << 20) + 3, (17 << 20) + 1]);
     let tensors: Vec<_> =
         lengths.iter().enumerate().map(|(n, length)| noise(*length, n as u64)).collect();
@@ -123,7 +123,7 @@ fn memory_of_this_process_saves_the_same_state_as_a_reader() {
         let mut writer = options.stream(pipe.clone()).unwrap();
         for (n, bytes) in tensors.iter().enumerate() {
             put(&mut writer, &format!("t{n}"), bytes);
-            // What comes from a device is written by another thread.
+            // Bytes from a device are written by another thread.
             writer.add(&format!("d{n}"), &bytes_spec(3 << 20), &on_device).unwrap();
         }
         writer.finish().unwrap();
@@ -141,7 +141,7 @@ fn memory_of_this_process_saves_the_same_state_as_a_reader() {
     }
 }
 
-/// Adds up what comes from a range of memory itself, and what comes from elsewhere.
+/// Counts the bytes that are written from a range of memory, and those from elsewhere.
 #[derive(Clone)]
 struct Origins {
     memory: std::ops::Range<usize>,

@@ -28,7 +28,7 @@ fn shape(dims: &[i64]) -> Shape {
     Shape::new(dims).unwrap()
 }
 
-/// `tiles` over `count` devices; the devices that are left hold replicas.
+/// Returns a sharding in `tiles` over `count` devices; the remaining devices hold replicas.
 fn hlo(count: usize, tiles: &[i64]) -> Sharding {
     let used: i64 = tiles.iter().product();
     let replicas = count as i64 / used;
@@ -43,7 +43,7 @@ fn hlo(count: usize, tiles: &[i64]) -> Sharding {
     HloSharding::new(ids(count), MemoryKind::unset(), op).unwrap().into()
 }
 
-/// The elements of a block out of the bytes of the whole array, one by one.
+/// Returns the elements of a block from the bytes of the whole array, copied one by one.
 fn cut(bytes: &[u8], dims: &[i64], block: &Block, element: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let total = bytes.len() / element;
@@ -113,8 +113,8 @@ fn targets(on: &[Device]) -> Vec<ShardTarget<'_>> {
     on.iter().zip(0..).map(|(device, id)| ShardTarget::new(DeviceId(id), device)).collect()
 }
 
-/// The shardings of the matrix over `count` devices: even and uneven, replicated in part and in
-/// whole.
+/// Returns the shardings of the matrix over `count` devices: even and uneven, partly and fully
+/// replicated.
 fn shardings(count: usize) -> Vec<Sharding> {
     let count_i = count as i64;
     let mut shardings =
@@ -131,8 +131,8 @@ fn shardings(count: usize) -> Vec<Sharding> {
 fn shardings_convert_into_each_other_with_one_read_per_byte() {
     let all = devices(8);
     let monitor = ProgressMonitor::new();
-    // Even and uneven for all numbers of devices, smaller than some of them, and one with
-    // elements of a fixed part of a byte.
+    // Even and uneven for all numbers of devices, smaller than some of them, and one with elements
+    // smaller than a byte.
     let cases = [(DType::F32, [24, 8]), (DType::BF16, [7, 13]), (DType::S4, [5, 3])];
     for (seed, (dtype, dims)) in cases.iter().enumerate() {
         for from in [1, 2, 3, 4, 8] {
@@ -332,7 +332,7 @@ fn shards_that_do_not_cover_the_array_are_refused() {
         let error = writer.add_sharded("a", &spec, &shards).unwrap_err();
         assert!(error.to_string().contains(reason), "{error}");
     }
-    // None of that spoiled the state.
+    // None of these errors damaged the state.
     writer.add_sharded("a", &spec, &[first(), second()]).unwrap();
     writer.finish().unwrap();
 }

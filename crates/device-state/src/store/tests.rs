@@ -33,7 +33,7 @@ fn single(dims: &[i64]) -> ArraySpec {
     ArraySpec::new(DType::U8, Shape::new(dims).unwrap(), sharding)
 }
 
-/// Rows over four devices, two of each process.
+/// Returns an array in rows over four devices, two of each process.
 fn rows() -> ArraySpec {
     let op = OpSharding::tiled(TileAssignment::iota([4, 1], [4], [0]).unwrap());
     let sharding = HloSharding::new(DeviceList::from([0, 1, 2, 3]), MemoryKind::unset(), op);
@@ -50,7 +50,7 @@ fn part(path: &Path, save: SaveId, number: u32) -> Writer {
     options().create_part(path, Part::new(save, number, 2).unwrap()).unwrap()
 }
 
-/// The part of one of two processes of a small state.
+/// Saves the part of one of two processes of a small state.
 fn save_part(path: &Path, save: SaveId, number: u32) {
     let plugin = Plugin::open("host:devices=2", LayoutChoice::default()).unwrap();
     let mut writer = part(path, save, number);
@@ -119,7 +119,7 @@ fn a_file_that_gets_another_name_keeps_its_parts() {
     let moved = directory.path().join("b.sds");
     fs::rename(&path, &moved).unwrap();
     assert!(is_whole(&moved));
-    // A save under the old name does not take them away.
+    // A save under the old name does not remove the parts of the moved state.
     save(&path, SECOND).unwrap();
     let mut writer = options().create(&path).unwrap();
     writer.add_bytes("a", &single(&[1]), &[1]).unwrap();
@@ -163,7 +163,7 @@ fn the_new_state_replaces_the_old_one_and_takes_its_parts_away() {
     save(&path, SECOND).unwrap();
     assert!(is_whole(&path));
     assert!(names(&parts).iter().all(|name| name.starts_with("0202")), "{:?}", names(&parts));
-    // A state of one file takes the place of both.
+    // A state of one file replaces both.
     let mut writer = options().create(&path).unwrap();
     writer.add_bytes("a", &single(&[1]), &[1]).unwrap();
     writer.finish().unwrap();
@@ -176,7 +176,7 @@ fn leftovers_of_dead_savers_go_and_files_of_running_ones_stay() {
     let path = directory.path().join("a.sds");
     let parts = directory.path().join("a.sds.parts");
     save(&path, FIRST).unwrap();
-    // One process of the second attempt finished, one died on the way.
+    // One process of the second attempt finished, the other one died during the save.
     save_part(&path, SECOND, 0);
     let dead = format!(".{}.0123456789abcdef.partial", Part::new(SECOND, 1, 2).unwrap().name());
     fs::write(parts.join(dead), "half").unwrap();
@@ -186,7 +186,7 @@ fn leftovers_of_dead_savers_go_and_files_of_running_ones_stay() {
     let left = names(&parts);
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(is_whole(&path));
-    // A save by others leaves alone what is being written.
+    // A save by other processes leaves a part alone that is being written.
     save(&path, SECOND).unwrap();
     living.finish().unwrap();
     assert!(parts.join(Part::new(third, 0, 2).unwrap().name()).exists());
@@ -210,7 +210,7 @@ fn parts_of_a_failed_save_can_be_discarded_alone() {
     assert_eq!(names(&parts).len(), 2, "{:?}", names(&parts));
     let third = SaveId::new([3; 16]);
     save_part(&path, third, 1);
-    // Those of which the state is made are no save that failed, and others are not meant.
+    // The parts of the state itself are not a failed save, and other saves are not affected.
     discard(&path, FIRST);
     assert!(is_whole(&path));
     assert_eq!(names(&parts).len(), 3, "{:?}", names(&parts));
@@ -260,7 +260,7 @@ fn parts_that_do_not_fit_together_are_not_merged() {
         }),
         ("they have 100 elements", &|path, number| shard(path, number, &[number as i32], &rows())),
         ("they have 250 elements", &|path, number| {
-            // Both processes have the shards of all devices, and say where they lie.
+            // Both processes have the shards of all devices.
             let device = Plugin::host().device(0).unwrap();
             let memory = device.upload(&[0; 50]).unwrap();
             let at = |row: i64| {
@@ -304,7 +304,7 @@ fn parts_of_two_numbers_of_processes_are_not_mixed() {
     assert!(matches!(error, Error::OtherSave { .. }), "{error}");
 }
 
-/// Every file of a merged state, with its bytes.
+/// Returns every file of a merged state, with its bytes.
 fn files(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let parts = directory.join("a.sds.parts");
     let mut paths: Vec<_> = names(&parts).iter().map(|name| parts.join(name)).collect();
@@ -399,7 +399,7 @@ fn a_part_that_is_missing_or_of_another_save_is_named() {
     assert!(is_whole(&path));
 }
 
-/// Result of salvaging a merged state: whole tensors, lost tensors, lost parts.
+/// Salvages a merged state; returns the complete tensors, lost tensors and lost parts.
 fn salvaged(path: &Path) -> ([Vec<String>; 3], Vec<Error>) {
     let salvaged = Reader::salvage(path, &ProgressMonitor::new()).unwrap();
     assert!(salvaged.complete_list);
@@ -440,13 +440,13 @@ fn salvage_reads_other_parts_and_names_the_lost_one() {
     fs::create_dir(&one).unwrap();
     lose(|error| matches!(error, Error::Io { .. }));
     fs::remove_dir(&one).unwrap();
-    // A part that a newer build has written again is too new, not damaged.
+    // A part that a newer build has rewritten is too new, not damaged.
     fs::write(&one, include_bytes!("../../../../tests/golden/device_state/future.sds")).unwrap();
     lose(|error| matches!(error, Error::TooNew { .. }));
     let error = Reader::open(&path).unwrap_err();
     assert!(matches!(error, Error::TooNew { .. }), "{error}");
 
-    // A part that was cut still has what lies before the cut.
+    // A truncated part still has the tensors before the cut.
     let whole_of = |bytes: &[u8]| {
         fs::write(&one, bytes).unwrap();
         let ([whole, lost, parts], errors) = salvaged(&path);
@@ -461,7 +461,7 @@ fn salvage_reads_other_parts_and_names_the_lost_one() {
     let counts: Vec<_> =
         (0..bytes.len()).step_by(97).map(|end| whole_of(&bytes[..end]).len()).collect();
     assert!(counts.is_sorted() && counts.contains(&3), "{counts:?}");
-    // Damage is told with the part that has it.
+    // Damage is reported with the damaged part.
     fs::write(&one, &bytes).unwrap();
     let own = Reader::open(&one).unwrap();
     let mut flipped = bytes.clone();
@@ -470,7 +470,7 @@ fn salvage_reads_other_parts_and_names_the_lost_one() {
     fs::write(&one, &flipped).unwrap();
     let (_, errors) = salvaged(&path);
     assert_eq!(errors[0].path(), Some(&*one), "{}", errors[0]);
-    // Damage outside of the data costs no tensor.
+    // Damage outside the data loses no tensor.
     let mut flipped = bytes.clone();
     flipped[40] ^= 1;
     assert_eq!(whole_of(&flipped).len(), 4);

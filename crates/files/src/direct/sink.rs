@@ -147,7 +147,8 @@ mod tests {
 
     const BLOCK: usize = MIN_BLOCK as usize;
 
-    /// A file system that is as particular as one can be, until it no longer wants to.
+    /// A file system with the strictest rules for direct I/O, which refuses it after a number of
+    /// writes.
     struct Particular {
         file: File,
         writes: usize,
@@ -245,7 +246,7 @@ mod tests {
         let begin = memory.as_ptr().addr().next_multiple_of(BLOCK) - memory.as_ptr().addr();
         assert_eq!(sink.write(&memory[begin..begin + 3 * BLOCK + 9]).unwrap(), 3 * BLOCK);
         assert_eq!(sink.stage.filled, 0);
-        // A few bytes that complete a block let the next ones be written as they lie.
+        // A few bytes complete a block, so that the next ones are written without a copy.
         assert_eq!(sink.write(&memory[begin..begin + BLOCK - 9]).unwrap(), BLOCK - 9);
         assert_eq!(sink.write(&memory[begin + BLOCK - 9..][..5 * BLOCK + 9]).unwrap(), 9);
         assert_eq!(sink.write(&memory[begin + BLOCK..][..5 * BLOCK]).unwrap(), 5 * BLOCK);

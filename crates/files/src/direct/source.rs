@@ -115,7 +115,8 @@ mod tests {
 
     const BLOCK: usize = MIN_BLOCK as usize;
 
-    /// A file system that is as particular as one can be, until it no longer wants to.
+    /// A file system with the strictest rules for direct I/O, which refuses it after a number of
+    /// reads.
     struct Particular {
         bytes: Vec<u8>,
         reads: AtomicUsize,
@@ -153,7 +154,7 @@ mod tests {
                 still_direct: Arc::clone(&still_direct),
                 stages: Mutex::default(),
             };
-            // Both well and badly lying memory, of all kinds of lengths and places.
+            // Aligned and unaligned memory, of all kinds of lengths and offsets.
             let mut stage = Stage::new(BLOCK);
             for (offset, length) in [
                 (0, 64),

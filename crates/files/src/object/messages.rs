@@ -170,7 +170,7 @@ mod tests {
         let text = "GET https://me:secret@host:1/a/b?X-Amz-Signature=secret#x failed\nwith\u{7} 3";
         assert_eq!(clean(text), "GET https://host:1/a/b failed with 3");
         assert!(!clean("https://host?sig=secret").contains("secret"));
-        // What a store says of itself does nothing to a terminal, wherever it stands.
+        // A store's text does not control a terminal, wherever it stands in a message.
         assert_eq!(clean("\u{1b}]0;x\u{7}s3://bucket/\u{1b}[2Jkey"), "]0;xs3://bucket/[2Jkey");
         assert!(clean(&"x ".repeat(10_000)).chars().count() <= LONGEST + 1);
     }

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::tests::noise;
 
-    /// Bytes that count the reads and what was read.
+    /// A source that counts the reads and the bytes read.
     struct Counted {
         bytes: Vec<u8>,
         reads: AtomicU64,
@@ -241,7 +241,7 @@ mod tests {
         let answer = cache.begin_read(5000..5000 + FIRST).unwrap().recv().unwrap().unwrap();
         assert!(answer == source.bytes[5000..][..FIRST as usize]);
         assert_eq!(source.reads.load(Ordering::Relaxed), 1);
-        // The source, which has no reads that are begun early, is asked for the rest.
+        // The source, which does not read ahead, is asked for the rest.
         assert!(cache.begin_read(5000..5001 + FIRST).is_none());
         assert!(cache.begin_read(4999..5001).is_none());
     }

@@ -5,7 +5,7 @@ use super::*;
 
 const ROOT: MessageId = MessageId(0);
 
-/// A message with a field of every kind that is read in a way of its own.
+/// A message with a field of every kind that is read differently.
 static FIELDS: [Field; 7] = [
     Field::new(1, "message", Kind::Message(ROOT), Label::Repeated, 0),
     Field::new(2, "text", Kind::String, Label::Plain, 0),
@@ -20,7 +20,7 @@ static MESSAGES: [MessageType; 2] =
 const SCHEMA: Schema = Schema::new(&MESSAGES);
 const NOTHING: MessageId = MessageId(1);
 
-/// Events of the visitor, with strings put together again.
+/// Events of the visitor, with strings reassembled.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Events {
     events: Vec<(u32, Event)>,
@@ -64,7 +64,7 @@ impl Visitor for Events {
     }
 }
 
-/// Walks over `bytes` in windows of `size` bytes, or as many as the scanner asks for.
+/// Walks over `bytes` in windows of `size` bytes, or as large as the scanner asks for.
 fn events(message: MessageId, bytes: &[u8], size: usize) -> Result<Vec<(u32, Event)>, WireError> {
     let mut scanner = Scanner::new(SCHEMA, message, bytes.len() as u64);
     let mut visitor = Events::default();
@@ -87,7 +87,7 @@ fn varint(bits: u64) -> Vec<u8> {
     out
 }
 
-/// A field with a length.
+/// Encodes a length-delimited field.
 fn delimited(number: u8, content: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2][..], &varint(content.len() as u64), content].concat()
 }
@@ -146,7 +146,7 @@ fn every_error_is_told_apart() {
     }
 }
 
-/// Takes every message of the field that it is offered, and remembers where each ended.
+/// A visitor that takes every offered message of the field, and records where each ended.
 #[derive(Default)]
 struct Taker {
     taken: Vec<u64>,
@@ -188,7 +188,7 @@ fn a_message_is_offered_once_and_entered_where_it_is_not_taken() {
     assert_eq!((taker.taken, taker.entered), (vec![4, 8, 16, end - 4, end], 3));
 }
 
-/// Bytes that are often fields.
+/// Generates bytes that are often fields.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let mark = prop::sample::select(vec![
         0x08_u8, 0x0a, 0x0b, 0x0c, 0x12, 0x1a, 0x20, 0x22, 0x2a, 0x2d, 0x32, 0x31, 0, 1, 2, 3, 4,

@@ -130,7 +130,7 @@ mod tests {
                 assert_eq!(knows_field(release, message, number), release >= first, "{number}");
             }
         }
-        // Two releases of one dialect know the same fields and values.
+        // Two releases with one dialect know the same fields and values.
         for (release, next) in releases.iter().zip(&releases[1..]) {
             let text = ReleaseDialect::text(*release) == ReleaseDialect::text(*next);
             let binary = ReleaseDialect::binary(*release) == ReleaseDialect::binary(*next);

@@ -12,7 +12,7 @@ use crate::{
     text,
 };
 
-/// Somebody who wants nothing but attributes, and enters everything all the same if `greedy`.
+/// A visitor that only reads attributes; if `greedy`, it enters all messages.
 #[derive(Default)]
 struct NodeVisitor {
     reader: AttributeReader,
@@ -54,21 +54,21 @@ impl Visitor for NodeVisitor {
     }
 }
 
-/// The attributes of a node in its binary form.
+/// Reads the attributes of a node in its binary form.
 pub fn of_bytes(bytes: &[u8]) -> Attributes {
     let mut visitor = NodeVisitor::default();
     scan::scan(&bytes, TENSORFLOW, NODE_DEF, &mut visitor).unwrap();
     visitor.reader.attributes().clone()
 }
 
-/// The attributes of a node in its text form.
+/// Reads the attributes of a node in its text form.
 pub fn of_text(node: &str) -> Attributes {
     let mut visitor = NodeVisitor::default();
     text::scan(&node.as_bytes(), NODE_DEF, &mut visitor).unwrap();
     visitor.reader.attributes().clone()
 }
 
-/// The attributes of a node with these values, which are written as text.
+/// Reads the attributes of a node with these values, which are given as text.
 pub fn of_values(values: &[(&str, &str)]) -> Attributes {
     of_text(&serdes_testkit::fields::attributes(values))
 }
@@ -92,18 +92,18 @@ fn float(field: u32, value: f32) -> Vec<u8> {
     [&[(field << 3 | 5) as u8][..], &value.to_le_bytes()].concat()
 }
 
-/// An entry of the map: the key, and the values that are put together.
+/// Encodes an entry of the map: the key, and the values, which are concatenated.
 fn entry(key: &str, values: &[Vec<u8>]) -> Vec<u8> {
     let values: Vec<u8> = values.iter().flat_map(|value| delimited(2, value)).collect();
     delimited(5, &[delimited(1, key.as_bytes()), values].concat())
 }
 
-/// The one value, as it is shown.
+/// Returns the only value, as it is shown.
 fn shown(values: &[Vec<u8>]) -> String {
     of_bytes(&entry("a", values)).get("a").unwrap().to_string()
 }
 
-/// A list, shape, tensor and function in an AttrValue.
+/// Encodes a list in an AttrValue.
 fn list(content: &[Vec<u8>]) -> Vec<u8> {
     delimited(1, &content.concat())
 }
@@ -200,7 +200,7 @@ fn of_several_members_of_a_value_the_last_one_counts() {
     assert_eq!(shown(&[[list(&[number(3, 1)]), float(4, 1.0)].concat()]), "1.0");
     assert_eq!(shown(&[[number(3, 1), list(&[])].concat()]), "[]");
     assert_eq!(shown(&[[list(&[number(3, 1)]), delimited(2, b"x"), list(&[])].concat()]), "[]");
-    // In two parts of one value as well.
+    // The same in two parts of one value.
     assert_eq!(shown(&[number(3, 1), delimited(9, b"T")]), "placeholder \"T\"");
 }
 
@@ -212,7 +212,7 @@ fn a_message_that_comes_twice_in_a_value_is_put_together() {
     let dimension = |size| delimited(2, &number(1, size));
     let shape = |size| delimited(7, &dimension(size));
     assert_eq!(shown(&[[shape(1), shape(2)].concat()]), "[1, 2]");
-    // Something else may lie in between: a shape of a list.
+    // Other fields may lie in between: a shape of a list.
     let tensor = |field: Vec<u8>| delimited(8, &field);
     let in_tensor = |size| tensor(delimited(2, &dimension(size)));
     let integers = tensor(delimited(7, &[9, 9]));
@@ -285,14 +285,14 @@ fn of_a_long_text_the_length_is_known() {
 
 #[test]
 fn what_is_kept_of_a_node_is_bounded() {
-    // Numbers, shapes and tensors count, and only the first ones are there.
+    // Numbers, shapes and tensors are all counted, but only the first ones are kept.
     let many = delimited(3, &vec![1; 3 << 20]);
     let attributes = of_bytes(&entry("a", &[list(&[many])]));
     let Some(AttributeValue::List(list_of)) = attributes.get("a") else { panic!() };
     assert_eq!(list_of.len(), 3 << 20);
     assert_eq!(list_of.values().count(), 1 << 16);
     assert!(!attributes.is_oversized());
-    // Floats that are longer than a window count as well.
+    // Floats that are longer than a window are counted as well.
     let floats = delimited(4, &vec![0; 4 << 20]);
     let attributes = of_bytes(&entry("a", &[list(&[floats])]));
     let Some(AttributeValue::List(floats)) = attributes.get("a") else { panic!() };
@@ -303,7 +303,7 @@ fn what_is_kept_of_a_node_is_bounded() {
     assert_eq!(types.types(), [TypeCount { data_type: 1, count: 3 << 20 }]);
     let changing: Vec<u8> = (0..3 << 20).map(|position| position as u8 & 1).collect();
     assert!(of_bytes(&entry("a", &[list(&[delimited(6, &changing)])])).is_oversized());
-    // So are names.
+    // Names are kept in the same way.
     let names: Vec<u8> = (0..200_000).flat_map(|key| entry(&format!("_{key}"), &[])).collect();
     assert!(of_bytes(&names).is_oversized());
     let name = "n".repeat(2 << 20);
@@ -314,7 +314,7 @@ fn what_is_kept_of_a_node_is_bounded() {
     assert_eq!((shape.rank, shape.dimensions.len()), (1 << 20, 255));
 }
 
-/// The default of an attribute of an operation.
+/// Returns true if the value equals the default of an operation's attribute.
 fn equals_default(operation: &str, attribute: &str, value: &str) -> bool {
     let operation = Registry::operation_of_any_release(operation).unwrap();
     let default = operation.attribute(attribute).unwrap().default().unwrap();
@@ -363,7 +363,7 @@ fn a_value_equals_a_default_of_its_kind_alone() {
     }
 }
 
-/// The hash of attributes by a hasher without keys.
+/// Returns the hash of attributes from a hasher without keys.
 fn judged(attributes: &Attributes) -> u64 {
     use std::hash::{DefaultHasher, Hasher};
 
@@ -381,19 +381,19 @@ fn what_is_judged_is_told_apart_and_the_rest_is_not() {
     }
     let tensor = |content| judged(&of_values(&[("value", content)]));
     assert_eq!(tensor("tensor { int_val: 3 }"), tensor("tensor { int_val: 4 }"));
-    // But for shapes that are none.
+    // Except for invalid shapes.
     let negative = "tensor { tensor_shape { dim { size: -3 } } }";
     assert_ne!(tensor("tensor { tensor_shape { dim { size: 3 } } }"), tensor(negative));
 }
 
-/// Scans arbitrary bytes; what comes of them, unless they are no message.
+/// Scans arbitrary bytes; returns the attributes, or an error if the bytes are not a message.
 fn of_any_bytes(bytes: &[u8]) -> Result<Attributes, GraphError> {
     let mut visitor = NodeVisitor::default();
     scan::scan(&bytes, TENSORFLOW, NODE_DEF, &mut visitor)?;
     Ok(visitor.reader.attributes().clone())
 }
 
-/// The content of an AttrValue: fields of its own, and noise.
+/// Generates the content of an AttrValue: its fields, and noise.
 fn value_bytes() -> impl Strategy<Value = Vec<u8>> {
     let leaf = prop_oneof![
         (1_u32..12, any::<i64>()).prop_map(|(field, value)| number(field, value)),

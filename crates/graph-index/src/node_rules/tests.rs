@@ -36,7 +36,7 @@ fn import(
     judge(release, Strictness::Import, operation, values)
 }
 
-/// `(kind: found; expected)` of a diagnostic.
+/// Returns `(kind: found; expected)` of a diagnostic.
 fn diagnostic(
     release: &str,
     operation: &str,
@@ -51,7 +51,7 @@ fn value_type(data_type: DataType) -> ElementType {
     ElementType::new(data_type.number(), false)
 }
 
-/// The types, one by one.
+/// Returns the types, one by one.
 fn inputs(node: &NodeType) -> Vec<i32> {
     (0..node.inputs.len()).map(|position| node.inputs.get(position).unwrap().data_type).collect()
 }
@@ -96,7 +96,7 @@ fn an_edge_has_one_type_or_leaves_a_reference() {
     let reference = ElementType { is_reference: true, ..float };
     assert!(float.takes(float) && float.takes(reference) && reference.takes(reference));
     assert!(!float.takes(int) && !reference.takes(float) && !int.takes(reference));
-    // Of a type that is none, a reference is none of it.
+    // A reference to the invalid type is not the invalid type.
     let [none, reference] = [false, true].map(|is_reference| ElementType::new(0, is_reference));
     assert!(none.takes(none) && reference.takes(reference) && !none.takes(reference));
 }
@@ -127,7 +127,7 @@ fn a_value_of_another_kind_is_refused() {
         let (found, _) = diagnostic("2.12", "IdentityN", &[("T", value)]);
         assert_eq!(found, of_attribute(KIND, "T"), "{value}");
     }
-    // An empty list is of every kind, and then too short.
+    // An empty list is of every kind, and is then too short.
     let (found, _) = diagnostic("2.12", "IdentityN", &[("T", "list { }")]);
     assert_eq!(found, of_attribute(MINIMUM, "T"));
 }
@@ -139,7 +139,7 @@ fn where_a_list_has_no_value_it_is_empty() {
     let function = ("f", "func { name: \"f\" }");
     let node = import("2.12", "PartitionedCall", &[("Tin", ""), ("Tout", ""), function]).unwrap();
     assert_eq!((node.inputs.len(), node.outputs.len()), (0, 0));
-    // Allowed values forbid none of its elements.
+    // The allowed values forbid no element of an empty list.
     let constants = [("Tconstants", "list { }"), ("Targs", ""), ("Tresults", "")];
     let more = [("Nresources", "i: 0"), function];
     let launch = [constants[0], constants[1], constants[2], more[0], ("function", more[1].1)];
@@ -226,10 +226,10 @@ fn every_attribute_that_is_missing_is_named() {
     let attributes = vec!["SrcT".to_owned(), "DstT".to_owned()];
     assert_eq!(found, ImportDiagnosticKind::AttributesMissing { attributes });
     assert_eq!(text, "; attributes SrcT, DstT");
-    // A wrong value comes before what is missing.
+    // A wrong value is reported before a missing one.
     let (found, _) = diagnostic("2.12", "Cast", &[("DstT", "i: 1")]);
     assert_eq!(found, of_attribute(KIND, "DstT"));
-    // A newer release may ask for more.
+    // A newer release may require more.
     let copy = [("layout", "s: \"x\""), ("T", "type: DT_FLOAT")];
     import("2.13", "CopyToMesh", &copy).unwrap();
     let (found, _) = diagnostic("2.14", "CopyToMesh", &copy);
@@ -246,7 +246,7 @@ fn a_number_of_inputs_fits_in_32_bits() {
         let attribute = "N".to_owned();
         assert_eq!(found, ImportDiagnosticKind::AttributeNumber { attribute }, "{value}");
     }
-    // A minimum forbids negative numbers where there is one: `StringJoin.N` has none below 0.
+    // Only a minimum forbids negative numbers: `StringJoin.N` must not be below 0.
     let (found, _) = diagnostic("2.13", "StringJoin", &[("N", "i: -1")]);
     assert_eq!(found, of_attribute(MINIMUM, "N"));
 }
@@ -259,7 +259,7 @@ fn attributes_that_the_release_does_not_know_do_not_matter() {
             import("2.12", "MatMul", &[("T", "type: DT_FLOAT"), (name, value)]).unwrap();
         }
     }
-    // Nor does what a tensor, a shape or a function says.
+    // Nor does the content of a tensor, a shape or a function matter.
     for value in [
         "tensor { }",
         "tensor { dtype: 777 tensor_shape { dim { size: -7 } } }",
@@ -280,7 +280,7 @@ fn a_placeholder_is_no_type() {
     let node = import("2.12", "Identity", &values).unwrap();
     assert_eq!(inputs(&node), [0]);
     assert_eq!(import("2.12", "IdentityN", &values).unwrap().inputs.len(), 0);
-    // A list of equals needs to know how many they are, and of what.
+    // A list of equal elements needs their number and type.
     let number = [("T", "type: DT_FLOAT"), ("N", "placeholder: \"N\"")];
     assert_eq!(diagnostic("2.12", "AddN", &number).0, of_attribute(KIND, "N"));
     let of_what = [values[0], ("N", "i: 1")];
@@ -344,7 +344,7 @@ fn an_operation_that_is_known_by_its_name_alone_may_be_anything() {
 fn in_a_session_nothing_counts_but_what_types_are_made_of() {
     let session =
         |operation, values: &[(&str, &str)]| judge("2.12", Strictness::Session, operation, values);
-    // Not allowed, unknown, of the wrong kind.
+    // Types that are not allowed, unknown, and of the wrong kind.
     assert_eq!(inputs(&session("MatMul", &[("T", "type: DT_STRING")]).unwrap()), [7, 7]);
     assert_eq!(inputs(&session("MatMul", &[("T", "type: 777")]).unwrap()), [777, 777]);
     assert_eq!(inputs(&session("MatMul", &[("T", "i: 1")]).unwrap()), [0, 0]);
@@ -352,7 +352,7 @@ fn in_a_session_nothing_counts_but_what_types_are_made_of() {
     // Below its minimum.
     let none = session("AddN", &[("T", "type: DT_FLOAT"), ("N", "i: 0")]).unwrap();
     assert_eq!(none.inputs.len(), 0);
-    // A number that there is none of, and what makes a list of equals and is something else.
+    // Impossible numbers, and values of the wrong kind for the length of a list.
     for number in ["i: 4294967297", "i: -1"] {
         let diagnostic = session("AddN", &[("T", "type: DT_FLOAT"), ("N", number)]).unwrap_err();
         assert_eq!(
@@ -370,7 +370,7 @@ fn in_a_session_nothing_counts_but_what_types_are_made_of() {
     // A reference to a reference.
     let twice = session("VariableV2", &[("dtype", "type: 101")]).unwrap_err();
     assert_eq!(twice.kind, ImportDiagnosticKind::AttributeType { attribute: "dtype".to_owned() });
-    // What no argument needs may be missing; of the rest, one is named.
+    // Attributes that no argument needs may be missing; of the others, one is named.
     let required = [("T", "type: DT_FLOAT")];
     session("Conv2D", &required).unwrap();
     let missing = session("Cast", &[]).unwrap_err();
@@ -389,7 +389,7 @@ fn python_puts_the_default_where_there_is_no_value() {
     assert_eq!(found, of_attribute(KIND, "transpose_a"));
     let found = python("MatMul", &[("T", "")]).unwrap_err();
     assert_eq!(found.kind, of_attribute(KIND, "T"));
-    // The default also says the type.
+    // The default also gives the type.
     let shape = [("T", "type: DT_FLOAT"), ("out_type", "")];
     assert_eq!(python("Shape", &shape).unwrap().outputs.get(0), Some(value_type(DataType::Int32)));
 }
@@ -431,15 +431,16 @@ fn an_attribute_that_a_release_does_not_know_is_reported_unless_it_is_the_defaul
     assert_eq!(unknown("2.12", "TopKV2", &topk), ["index_type = DT_INT64 since Some(\"2.13\")"]);
     assert!(unknown("2.13", "TopKV2", &topk).is_empty());
     assert!(unknown("2.12", "TopKV2", &[("index_type", "type: DT_INT32")]).is_empty());
-    // What no release knows, and what has no value, says nothing.
+    // Attributes that no release knows, and those without a value, are not reported.
     let nothing = [("anything", "i: 1"), ("_grad", "i: 1"), ("grad_a", "")];
     assert!(unknown("2.12", "MatMul", &nothing).is_empty());
-    // What only messages show.
+    // Attributes that are only used in messages.
     let named = [("debug_name", "s: \"kernel\"")];
     assert!(unknown("2.12", "VarHandleOp", &named).is_empty());
     let both = [("grad_b", "b: true"), ("grad_a", "b: true")];
     assert_eq!(unknown("2.15", "MatMul", &both).len(), 2);
-    // An attribute that is gone is unknown to newer releases, one without a default always.
+    // A removed attribute is unknown to newer releases; an attribute without a default is always
+    // reported.
     let gone = [("initial_num_bins", "i: 3"), ("layout", "s: \"\"")];
     let found = unknown("2.18", "CustomAggregator", &gone);
     assert_eq!(found, ["initial_num_bins = 3 since Some(\"2.15\")"]);
@@ -447,14 +448,14 @@ fn an_attribute_that_a_release_does_not_know_is_reported_unless_it_is_the_defaul
     assert_eq!(unknown("2.13", "CopyToMesh", &[("mesh", "s: \"\"")]).len(), 1);
 }
 
-/// The diagnostic that a shape function finds in attributes, besides those of the importer.
+/// Returns the diagnostic that a shape function finds in attributes, besides those of the importer.
 fn shape(operation: &str, values: &[(&str, &str)]) -> Option<String> {
     let diagnostic = shape_diagnostic(operation, &of_values(values))?;
     assert_eq!(diagnostic.kind, ImportDiagnosticKind::Shape);
     Some(diagnostic.found)
 }
 
-/// Shapes that are none.
+/// Returns invalid shapes.
 fn invalid_shapes() -> [String; 5] {
     let huge = "dim { size: 1099511627776 }".repeat(2);
     [
@@ -466,7 +467,7 @@ fn invalid_shapes() -> [String; 5] {
     ]
 }
 
-/// Shapes that are, known in part or not.
+/// Returns valid shapes, partly known or unknown.
 fn valid_shapes() -> [String; 6] {
     let huge = "dim { size: 1099511627776 }".repeat(2);
     [
@@ -495,7 +496,7 @@ fn operations_that_read_a_shape_refuse_what_is_none() {
         ] {
             assert!(shape(operation, &[(attribute, value)]).is_some(), "{operation}: {text}");
         }
-        // These never look, and a list of two kinds is none.
+        // These operations ignore the shapes, and a list of two kinds is not a list of shapes.
         assert_eq!(shape("FIFOQueueV2", &[("shapes", &listed)]), None);
         let mixed = listed.replacen('{', "{ i: 1", 1);
         assert_eq!(shape("While", &[("output_shapes", &mixed)]), None, "{text}");

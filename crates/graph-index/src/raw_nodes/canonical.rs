@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn a_byte_that_differs_in_the_middle_is_another_attribute() {
         let mut attributes = Attributes::new();
-        // A string that is right, and the same with a byte in its middle that no UTF-8 has.
+        // A valid string, and the same with a byte in its middle that is invalid in UTF-8.
         let name = [b'x'; 40];
         let right = [&[0x0a, 40][..], &name].concat();
         assert!(attributes.take(&right, 1) && attributes.take(&right, 1));
@@ -424,7 +424,7 @@ mod tests {
 
     #[test]
     fn how_deep_an_attribute_may_nest_depends_on_where_it_is() {
-        // Lists of functions with attributes of lists of functions.
+        // Lists of functions whose attributes are lists of functions.
         let mut bytes = Vec::new();
         for _ in 0..20 {
             let function = field(1, &field(2, &field(2, &bytes)));
@@ -478,7 +478,8 @@ mod tests {
         assert_eq!(read(&beside(&list)), Some((b"a".to_vec(), b"Add".to_vec(), expected)));
         assert_eq!(read(&beside(&[list, field(3, b"")].concat())), None);
         for length in 0..node.len() {
-            // A field less may leave a node in the canonical encoding; a part of a field does not.
+            // Without its last field a node may still be in the canonical encoding; with a part of
+            // a field it is not.
             if let Some((name, operation, _)) = read(&node[..length]) {
                 assert_eq!((name, operation), (b"a".to_vec(), b"Add".to_vec()));
                 assert!([8, 11, 20].contains(&length), "{length}");

@@ -180,7 +180,7 @@ mod tests {
         for (number, bytes) in nodes.iter().enumerate() {
             assert_eq!(found(&mut known, bytes), Some(number));
         }
-        // Known facts are not learned again.
+        // Known facts are not stored again.
         known.learn(77);
         assert_eq!(found(&mut known, &nodes[7]), Some(7));
     }

@@ -1,4 +1,4 @@
-//! Graphs as bytes, read in one go and field by field.
+//! Tests of graphs as bytes, read as whole nodes and field by field.
 
 use std::{
     io,
@@ -27,7 +27,7 @@ pub(super) use serdes_testkit::fields::field;
 
 mod same_functions;
 
-/// The attributes of a node with these values, which are written as text.
+/// Returns the attributes of a node with these values, which are given as text.
 pub(super) fn attributes_of(values: &[(&str, &str)]) -> Attributes {
     let text = serdes_testkit::fields::attributes(values).into_bytes();
     let place = Extent { start: 0, end: text.len() as u64 };
@@ -65,14 +65,14 @@ fn a_node_is_beside_one_that_is_there() {
     assert_eq!(diagnostic(&[node("a"), a.clone()]), (None, 0));
     assert_eq!(diagnostic(&[node("b")]), (None, 0));
     assert_eq!(diagnostic(&[a.clone(), node("c")]), (unresolved.clone(), 0));
-    // The last attribute of a key counts, and what it says may come in another order.
+    // The last attribute of a key counts, and its fields may come in another order.
     let twice = |first: &str, last: &str| node_of("b", "NoOp", &[&beside(first), &beside(last)]);
     assert_eq!(diagnostic(&[twice("c", "b")]), (None, 0));
     assert_eq!(diagnostic(&[twice("b", "c")]), (unresolved.clone(), 0));
     let list = field(2, &field(1, &field(2, b"loc:@c")));
     let turned = field(5, &[list, field(1, b"_class")].concat());
     assert_eq!(diagnostic(&[node_of("b", "NoOp", &[&turned])]), (unresolved.clone(), 0));
-    // What the importer comes to first.
+    // The diagnostic that the importer reaches first.
     let old = |rest: &[&[u8]]| node_of("old", "Old", rest);
     assert_eq!(diagnostic(&[old(&[]), node("c")]), (unresolved.clone(), 1));
     assert_eq!(diagnostic(&[node("c"), old(&[])]), (unresolved.clone(), 0));
@@ -131,7 +131,7 @@ fn a_text_is_read_as_the_release_reads_it() {
     }
 }
 
-/// A visitor that is told of every field, also of those that it would take in one go.
+/// A visitor that gets every field, also of messages that it would take whole.
 struct Slow<'a>(GraphVisitor<'a>);
 
 impl Visitor for Slow<'_> {
@@ -159,7 +159,7 @@ fn visitor(size: u64, depth: Depth) -> GraphVisitor<'static> {
     GraphVisitor::new(GRAPH_DEF, size, depth, DeprecatedOperations::tensorflow(), i32::MAX)
 }
 
-/// The results of a walk that reads field by field, and of one that reads whole messages.
+/// Returns the results of a walk that reads field by field, and of one that reads whole messages.
 fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
     let size = bytes.len() as u64;
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
@@ -173,7 +173,7 @@ fn both(bytes: &[u8], depth: Depth) -> [Result<Vec<ScannedGraph>, String>; 2] {
     })
 }
 
-/// Judges the nodes outside of functions, in the importer's order.
+/// Judges the nodes outside functions, in the importer's order.
 fn in_order(bytes: &[u8], scanned: &mut ScannedGraph) {
     let (operations, release) = (DeprecatedOperations::tensorflow(), i32::MAX);
     let functions = &FunctionNames::default();
@@ -264,8 +264,8 @@ proptest! {
             let [mut slow, mut fast] = both(&bytes, depth);
             if let (Ok(slow), Ok(fast)) = (&mut slow, &mut fast) {
                 for (slow, fast) in slow.iter_mut().zip(fast) {
-                    // Field by field, the list of any attribute counts as one of nodes to be
-                    // beside. The second step knows.
+                    // Read field by field, the list of any attribute counts as a colocation. The
+                    // second step decides.
                     prop_assert!(slow.needs_order || !fast.needs_order);
                     if slow.needs_order && !fast.needs_order {
                         in_order(&bytes, slow);
@@ -278,7 +278,7 @@ proptest! {
     }
 }
 
-/// A file that counts the bytes that are read of it.
+/// A file that counts the bytes that are read from it.
 pub(super) struct Counted {
     pub(super) bytes: Vec<u8>,
     pub(super) read: AtomicU64,
@@ -296,7 +296,8 @@ impl ReadAt for Counted {
     }
 }
 
-/// Nodes that are used before they are written, as many as fill several windows, then these parts.
+/// Returns nodes that are used before they are written, enough for several windows, and then these
+/// parts.
 fn turned_around(last: &[Vec<u8>]) -> Vec<u8> {
     let node = |number: usize| {
         let input = format!("^n{}", number + 1);
@@ -344,7 +345,7 @@ fn a_graph_is_read_at_most_twice_whatever_is_wrong_with_it() {
         let graphs = read(&file, Message::GraphDef, Form::Binary, &options).unwrap();
         let found = graphs.meta_graphs[0].graph.structure.as_ref();
         assert_eq!(found.map(|diagnostic| diagnostic.kind), diagnostic);
-        // What is read again is a body, a name, and a header that a window cuts.
+        // Only a body, a name, and a header that crosses windows are read again.
         let read = file.read.into_inner();
         assert!(read <= 2 * size + 1024, "{diagnostic:?}: {read} of {size}");
     }
@@ -358,8 +359,8 @@ fn a_diagnostic_is_found_and_named_in_the_text_form_as_in_the_binary_one() {
         graphs.meta_graphs[0].graph.structure.as_ref().map(ToString::to_string)
     };
     let cycle = "it is part of a cycle, or depends on one";
-    // Lists, both brackets, comments and names in pieces, right before and behind what is read
-    // again.
+    // Lists, both brackets, comments and names in pieces, directly before and behind the part that
+    // is read again.
     let text = "node [ { name: 'a' op: 'NoOp' }, < op: 'NoOp' #}\n name: 'b\\'' 'c' >, {name:'d'}]";
     assert_eq!(diagnostic(text).unwrap(), {
         let name = "its name is empty or has characters that no node name can have";

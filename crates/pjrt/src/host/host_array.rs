@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(extent(&[2, 3], &[100, 4]), Some(112));
         assert_eq!(extent(&[1000, 1000], &[0, 0]), Some(4));
         assert_eq!(extent(&[0, 5], &[100, 4]), Some(0));
-        // Packed on the device, a byte each on the host.
+        // Packed on the device, one byte per element on the host.
         assert_eq!(HostArray::new(ElementType::S4, &[6]).extent().unwrap(), 6);
     }
 

@@ -223,7 +223,7 @@ mod tests {
         found
     }
 
-    /// The instructions of a plug-in of 2025-10, from the one that takes the size on.
+    /// The instructions of a plug-in of 2025-10, from the one that loads the size.
     const BUILT: [u32; 12] = [
         0x5280_7b09, // mov w9, #984
         0xb0fe_288a, // adrp x10, 0x101d000
@@ -243,7 +243,7 @@ mod tests {
     fn a_version_that_is_taken_from_the_data_is_looked_up_there() {
         let address = 0x101_d000 + 1792;
         assert_eq!(places(&BUILT), [Recognised::Loaded { struct_size: 984, address }]);
-        // A page before.
+        // One page earlier.
         let mut back = BUILT;
         back[1] = 0xf0ff_ffea;
         let address = 0x4b0_c000 - 0x1000 + 1792;
@@ -257,7 +257,7 @@ mod tests {
         code[10] = 0xf900_110b; // str x11, [x8, #32]
         let version = VersionInFile { minor: serdes_abi::pjrt::Minor::new(81), struct_size: 984 };
         assert_eq!(places(&code), [Recognised::Version(version)]);
-        // In two parts: 0x10051 << 32 is no minor.
+        // In two parts: 0x10051 << 32 is not a minor.
         code[10] = 0xf2e0_002b; // movk x11, #1 << 48
         code[11] = 0xf900_110b;
         assert_eq!(places(&code), []);

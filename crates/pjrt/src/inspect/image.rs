@@ -124,7 +124,7 @@ fn segments(file: &File) -> Option<Vec<Segment>> {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a file of these bytes as one segment at `0x1000`.
+    /// Returns a file with these bytes as one segment at `0x1000`.
     pub(in crate::inspect) fn image(bytes: &[u8], flags: ProgramFlags) -> Image {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, bytes).unwrap();
@@ -155,7 +155,7 @@ pub(super) mod tests {
         for address in [0xfff, 0x1002, 0, u64::MAX, u64::MAX - 4] {
             assert_eq!(image.word_at(address), None);
         }
-        // No ELF file has no segments.
+        // A file that is not ELF has no segments.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text");
         std::fs::write(&path, "text").unwrap();

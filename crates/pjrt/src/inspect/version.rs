@@ -102,11 +102,11 @@ mod tests {
         assert_eq!(found(&head(808, 40), PF_W), Some((40, 808)));
         assert_eq!(found(&[vec![0; 64], head(592, 2)].concat(), PF_W), Some((2, 592)));
         assert_eq!(found(&[head(808, 40), head(808, 40)].concat(), PF_W), Some((40, 808)));
-        // Two versions are none, and neither is a size that its minor never had.
+        // Two different versions count as none, and so does a size that its minor never had.
         assert_eq!(found(&[head(808, 40), head(984, 81)].concat(), PF_W), None);
         assert_eq!(found(&head(816, 54), PF_W), None);
         assert_eq!(found(&head(808, 40)[..39], PF_W), None);
-        // It is never looked for in code, nor code in data.
+        // The version is not searched in code, nor code in data.
         assert_eq!(found(&head(808, 40), PF_X), None);
     }
 

@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(found(&stores(984, 81)), [(81, 984)]);
         assert_eq!(found(&[stores(808, 54), stores(808, 54)].concat()), [(54, 808)]);
         assert_eq!(found(&[stores(808, 54), vec![0; 200], stores(984, 80)].concat()).len(), 2);
-        // The base pointer as the register of the table.
+        // The base pointer holds the table's address.
         let mut code = vec![0x49, 0xc7, 0x45, 0x00];
         code.extend(1144_u32.to_le_bytes());
         code.extend([0x49, 0xc7, 0x45, 0x10, 24, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 117, 0, 0, 0]);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn invalid_table_is_passed_over() {
-        // No size of a table, no version, too far away, cut off at every byte.
+        // Not a table's size, no version, too far away, truncated at every byte.
         assert_eq!(found(&stores(24, 81)), []);
         assert_eq!(found(&stores(985, 81)), []);
         assert_eq!(found(&stores(984, 0)), []);
@@ -167,7 +167,7 @@ mod tests {
             [&[0x48, 0x89, 0x47, 0x08], &load[..], &size, &[0x48, 0x89, 0x47, 0x20]].concat();
         let address = 0x1000 + 4 + 7 + 0x100;
         assert_eq!(places(&code), [Recognised::Loaded { struct_size: 1144, address }]);
-        // Another register, another place, nothing stored.
+        // Another register, another offset, nothing stored.
         for end in [&[0x48, 0x89, 0x4f, 0x20][..], &[0x48, 0x89, 0x47, 0x28], &[]] {
             let code = [&load[..], &size, end].concat();
             assert_eq!(places(&code), []);

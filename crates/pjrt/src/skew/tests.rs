@@ -1,4 +1,4 @@
-//! The verdicts on what users reported, and on what was measured with real plug-ins.
+//! Tests of the verdicts on cases that users reported, and on measurements with real plug-ins.
 
 use serdes_abi::pjrt::Minor;
 
@@ -12,7 +12,7 @@ fn framework(minor: u32) -> Framework {
     Framework::new(format!("framework-0.{minor}"), Minor::new(minor))
 }
 
-/// The first reason, which is the one that a user sees.
+/// Returns the first reason, which is the one that a user sees.
 fn first(fit: &Fit) -> (SkewRule, Step) {
     let first = &fit.reasons()[0];
     (first.rule(), first.step())
@@ -33,8 +33,8 @@ fn a_framework_that_demands_its_own_minor_refuses_every_other() {
         );
         assert!(equal.fit(&plugin(own)).fits());
     }
-    // Releases of the two whose frameworks are not jaxlib: built with the same minor, and the same
-    // gate.
+    // The two cases whose frameworks are not jaxlib, with releases of jaxlib of the same minor and
+    // check.
     for (theirs, release) in [(47, "jaxlib-0.4.23"), (38, "jaxlib-0.4.24")] {
         let framework = Framework::named(release).unwrap();
         assert_eq!((framework.minor(), framework.gate()), (Minor::new(40), Gate::Equal));
@@ -60,7 +60,7 @@ fn a_size_that_was_put_right_breaks_every_older_framework() {
     let jaxlib = Framework::named("jaxlib-0.6.2").unwrap();
     assert_eq!(jaxlib.minor(), Minor::new(70));
     assert!(!jaxlib.fit(&plugin(81)).fits() && jaxlib.fit(&plugin(70)).fits());
-    // The other way round it is no break.
+    // In the other direction it is not a break.
     assert!(framework(71).fit(&plugin(70)).fits());
 }
 
@@ -149,7 +149,7 @@ fn older_hosts_fail_where_they_were_seen_to() {
 
 #[test]
 fn rarely_used_function_is_a_warning() {
-    // Statistics of memory have grown since; arrays and programs go on working.
+    // Memory statistics have grown since; arrays and programs still work.
     let fit = framework(81).fit(&plugin(114));
     assert!(fit.fits());
     let warned = fit.warnings().iter().map(Mismatch::message).collect::<String>();
@@ -165,7 +165,7 @@ fn shorter_size_seen_accepted_is_no_warning() {
         let fit = framework(own).fit(&plugin(117));
         assert!(fit.fits() && fit.warnings().is_empty(), "{own}: {:?}", fit.warnings());
     }
-    // It takes no shorter ones: of 0.89 the arguments have 49 bytes, and 72 are demanded.
+    // It accepts no shorter ones: the arguments of 0.89 have 49 bytes, and 72 are required.
     let fit = framework(89).fit(&plugin(117));
     let warned = fit.warnings().iter().map(Mismatch::message).collect::<String>();
     assert!(warned.contains("PJRT_Device_PoisonExecution_Args"), "{warned}");
@@ -183,12 +183,12 @@ fn plugin_newer_than_the_table_is_taken_for_the_newest_minor() {
 #[test]
 fn torch_xla_fails_where_users_saw_it_fail() {
     let torch_xla = |release: &str| Framework::named(&format!("torch_xla-{release}")).unwrap();
-    // tpu-inference#1109, docker-python#1499: 2.8 with libtpu 0.0.23, which is of 0.75.
+    // tpu-inference#1109, docker-python#1499: 2.8 with libtpu 0.0.23, which has 0.75.
     let fit = torch_xla("2.8.0").fit(&plugin(75));
     assert_eq!(first(&fit), (SkewRule::StructTooShort, Step::DescribeClient));
     assert!(fit.reasons()[0].message().contains("at least 32"), "{:?}", fit.reasons());
     assert!(torch_xla("2.9.0").fit(&plugin(75)).fits());
-    // pytorch/xla#6949: 0.47, and a framework of 0.40 that demands its own.
+    // pytorch/xla#6949: 0.47, and a framework of 0.40 that requires its own minor.
     let fit = torch_xla("2.2.0").fit(&plugin(47));
     assert_eq!(first(&fit), (SkewRule::MinorsDiffer, Step::Load));
 }
@@ -213,7 +213,7 @@ fn every_release_of_the_table_is_found_by_its_name() {
         let found = Framework::named(name).unwrap();
         assert!(found.minor() >= before, "{name}: minors never went back");
         before = found.minor();
-        // A plug-in of the same day always fits.
+        // A plug-in of the same minor always fits.
         let fit = found.fit(&plugin(found.minor().number()));
         assert!(fit.fits(), "{name}: {:?}", fit.reasons());
     }
@@ -223,7 +223,7 @@ fn every_release_of_the_table_is_found_by_its_name() {
         assert!(found.minor() >= before, "{name}: minors never went back");
         before = found.minor();
     }
-    // One that has no name is known by its minor.
+    // A framework without a name is given by its minor.
     let any = Framework::named("pjrt-0.70").unwrap();
     assert_eq!((any.minor(), any.gate()), (Minor::new(70), Gate::AtLeast(Minor::new(29))));
     for name in ["jaxlib-9.9.9", "jax-0.9.1", "0.9.1", "", "pjrt-70", "pjrt-1.70"] {

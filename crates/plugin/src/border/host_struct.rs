@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Fills a block of 64 bytes of 0xEE whose first word says `announced`.
+    /// Fills in a struct in a block of 64 bytes of 0xEE whose first word is `announced`.
     fn filled(layout: &'static StructLayout, announced: usize) -> [u64; 8] {
         let mut block = [u64::from_ne_bytes([0xEE; 8]); 8];
         block[0] = announced as u64;

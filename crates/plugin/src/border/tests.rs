@@ -1,4 +1,4 @@
-//! The border as a host sees it.
+//! Tests of the C interface as a host uses it.
 
 mod host;
 

@@ -202,7 +202,7 @@ impl Fields {
 mod tests {
     use super::*;
 
-    /// Returns a field with a message.
+    /// Encodes a field with a message.
     fn nested(field: u8, content: &[u8]) -> Vec<u8> {
         [&[field << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
     }

@@ -443,7 +443,7 @@ mod tests {
         assert!(!next.is_finished());
         drop(first);
         next.await.unwrap().unwrap();
-        // No holder is left that could return the rest.
+        // No holder remains that could return the rest.
         assert!(program_memory.take(limit, || quota.take_now(8192)).await.is_err());
         drop(array);
         assert!(program_memory.take(limit, || quota.take_now(8192)).await.is_ok());

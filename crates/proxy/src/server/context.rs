@@ -392,7 +392,7 @@ mod tests {
         Turn { peer: session, session }
     }
 
-    /// Pieces that have been done of work that never ends by itself.
+    /// Returns the counter of completed pieces of work that never ends by itself.
     fn endless(context: &Arc<Context>, session: u64, done: &Arc<AtomicUsize>) {
         let (context, done) = (Arc::clone(context), Arc::clone(done));
         tokio::spawn(async move {
@@ -416,11 +416,11 @@ mod tests {
         while done.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
             tokio::task::yield_now().await;
         }
-        // Without turns between pieces this would wait for ever.
+        // Without turns between pieces this would wait forever.
         for _ in 0..100 {
             assert_eq!(context.blocking(turn(9), || Ok(7)).await, Ok(7));
         }
-        // And the large ones have theirs.
+        // The large ones have their turns as well.
         let before: Vec<usize> = done.iter().map(|done| done.load(Ordering::Relaxed)).collect();
         while done.iter().zip(&before).any(|(done, before)| done.load(Ordering::Relaxed) <= *before)
         {
@@ -438,7 +438,7 @@ mod tests {
             let (ended, begun) = (Arc::clone(&ended), Arc::clone(&begun));
             move || {
                 begun.fetch_add(1, Ordering::Relaxed);
-                // Until the other end is dropped.
+                // Blocks until the other end is dropped.
                 let _ = ended.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 Ok(())
             }
@@ -453,7 +453,7 @@ mod tests {
         while begun.load(Ordering::Relaxed) < LAUNCHERS {
             tokio::task::yield_now().await;
         }
-        // One more waits for a lane, and is given up there.
+        // One more launch waits for a lane, and is given up while it waits.
         let (give_up, given_up) = Promised::coming();
         let own = Arc::clone(&context);
         let waits = tokio::spawn(async move { own.launching(turn(98), given_up, || Ok(())).await });
@@ -461,7 +461,7 @@ mod tests {
         assert!(!waits.is_finished());
         give_up.keep(Ok(()));
         assert_eq!(waits.await.unwrap().unwrap_err().code(), serdes::codec::StatusCode::Cancelled);
-        // Of those that hang each gives its lane to another when it is given up.
+        // Each hanging launch gives its lane to another when it is given up.
         for (give_up, launch) in hanging {
             let (_kept, given_up) = Promised::coming();
             give_up.keep(Ok(()));
@@ -488,7 +488,7 @@ mod tests {
         }
         work.abort();
         assert!(work.await.unwrap_err().is_cancelled());
-        // The step is dropped, and what it counts with.
+        // The step is dropped, together with its counter.
         while Arc::strong_count(&done) > 1 {
             tokio::task::yield_now().await;
         }

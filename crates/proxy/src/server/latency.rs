@@ -95,7 +95,7 @@ mod tests {
     fn the_last_call_says_what_the_next_is_taken_for() {
         let latency = LatencyEstimate::default();
         assert!(!latency.is_quick() && !latency.is_momentary());
-        // However busy the machine is, one of many is over at once.
+        // Even on a busy machine one of many calls returns at once.
         assert!((0..1000).any(|_| {
             assert_eq!(latency.note(|| 7), 7);
             latency.is_quick() && latency.is_momentary()

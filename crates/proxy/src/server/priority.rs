@@ -62,7 +62,7 @@ mod tests {
         });
         let lowered = lowered.join().unwrap();
         assert_eq!(lowered, LOWEST);
-        // Under `nice` it may be the lowest already.
+        // Under `nice` the priority may already be the lowest.
         assert_eq!(rustix::process::getpriority_process(own).unwrap(), before);
     }
 

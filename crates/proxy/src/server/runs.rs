@@ -329,7 +329,7 @@ mod tests {
         Wanted { session, peer, devices, may_be_endless }
     }
 
-    /// Tries to begin with a program, as `enter` does, once.
+    /// Tries once to begin a program, as `enter` does.
     fn begin(runs: &Arc<Runs>, run: &Run, limit: Option<Duration>) -> Next {
         runs.lock().begin(run.number, 0, limit, Instant::now())
     }
@@ -349,7 +349,7 @@ mod tests {
             assert!(matches!(begin(&runs, &waits, LONG), Next::Wait(Some(_))));
             assert_eq!(begin(&runs, &waits, None), Next::Wait(None));
         }
-        // Elsewhere, of the same session, on the devices of another client.
+        // A program of the same session on the devices of another client.
         assert_eq!(begin(&runs, &runs.queue(wanted(2, &[2], true)), LONG), Next::Begun(false));
         assert_eq!(begin(&runs, &runs.queue(wanted(1, &[1], false)), LONG), Next::Begun(true));
         let later = runs.queue(wanted(2, &[0], true));
@@ -371,7 +371,7 @@ mod tests {
         let first = begun(&runs, 1, &[0], true);
         let waits = runs.queue(wanted(2, &[0], true));
         assert!(matches!(begin(&runs, &waits, LONG), Next::Wait(Some(_))));
-        // Without turns the second would wait as long as the first session sends programs.
+        // Without turns the second session would wait as long as the first one sends programs.
         let greedy = runs.queue(wanted(1, &[0], true));
         assert_eq!(begin(&runs, &greedy, LONG), Next::Wait(None));
         drop(first);
@@ -430,7 +430,7 @@ mod tests {
         }
         let refused = runs.enter(wanted(1, &[0], true), AT_ONCE, generation, renew).await;
         assert!(refused.unwrap_err().message().contains("2 times"));
-        // What ends for sure is taken, and so are the programs of others.
+        // Programs that certainly end are accepted, and so are programs of other sessions.
         for wanted in [wanted(1, &[0], false), wanted(3, &[0], true)] {
             runs.enter(wanted, AT_ONCE, generation, renew).await.unwrap();
         }

@@ -195,8 +195,8 @@ mod tests {
         }
     }
 
-    /// Asks for a lane for each of these in turn, then gives one lane after the other back; the
-    /// order in which they got one.
+    /// Requests a lane for each of these in turn, then returns one lane after the other; returns
+    /// the order in which they got lanes.
     async fn order(turns: &Arc<FairScheduler>, held: Vec<Lane>, asking: &[Turn]) -> Vec<Turn> {
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for turn in asking {

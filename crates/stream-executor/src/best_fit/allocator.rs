@@ -377,13 +377,13 @@ mod tests {
         limited.allocate(1 << 20).unwrap();
         drop(limited);
 
-        // The device has less than the next region: the allocator takes what there is.
+        // The device has less memory than the next region needs: the allocator takes all of it.
         let growing = BfcAllocator::new(&device, BfcOptions::default());
         let live: Vec<_> = std::iter::from_fn(|| growing.allocate(100_000).ok()).collect();
         assert!(live.len() >= 30, "{}", live.len());
         assert!(growing.allocate(u64::MAX).is_err());
         drop(live);
-        // Short unused regions make room for a long one.
+        // Short unused regions are freed for a long one.
         growing.allocate(3_900_000).unwrap();
     }
 
@@ -401,7 +401,8 @@ mod tests {
         let device = device("host:memory=4000000,allocator=bfc");
         let allocator = device.allocator().expect("the platform asks for one");
         let memories: Vec<_> = (0..100).map(|_| device.upload(&[7; 1000]).unwrap()).collect();
-        // Another handle of the device has the same allocator, and memory leads back to it.
+        // Another handle of the device has the same allocator, which is also reached through its
+        // memory.
         let again = memories[0].device().allocate(10).unwrap();
         assert_eq!(allocator.stats().num_allocs, 101);
         let inside = memories[0].device().allocator().unwrap();
@@ -429,7 +430,7 @@ mod tests {
         assert_eq!(device.download(&memory).unwrap(), [1, 2, 3]);
         drop(device);
         drop(memory);
-        // The region was unused and went back: the next one is new.
+        // The unused region was returned, so the next one is new.
         let device = plugin.device(0).unwrap();
         assert_eq!(device.allocator_stats().unwrap().unwrap().bytes_in_use, 0);
         assert_eq!(device.allocator().unwrap().stats().num_allocs, 0);

@@ -297,7 +297,7 @@ mod tests {
     fn rest_of_a_chunk_is_split_off_only_if_long() {
         let mut fit = BestFit::new();
         fit.add_region(0, 1024);
-        // 1024 is less than twice 768: the rest goes with it.
+        // 1024 is less than twice 768, so the chunk is not split.
         assert_eq!(fit.take(768).unwrap().size, 1024);
         let mut fit = BestFit::new();
         fit.add_region(0, 1024);

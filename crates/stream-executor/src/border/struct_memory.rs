@@ -192,7 +192,7 @@ mod tests {
         ],
     );
 
-    /// Returns a struct as a producer of that layout fills it in.
+    /// Returns a struct that a producer of that layout has filled in.
     fn produced(layout: &StructLayout) -> StructMemory {
         let block = StructMemory::new(layout.struct_size);
         block.write(16, 5i32);

@@ -55,7 +55,7 @@ impl Drop for LiveRange {
 mod tests {
     use super::*;
 
-    /// Addresses of a page that exists, so that no other allocation is there.
+    /// Uses addresses of an existing page, so that no other allocation has them.
     #[test]
     fn ranges_that_share_a_byte_are_refused_and_neighbours_are_not() {
         let mut page = vec![0u8; 4096];

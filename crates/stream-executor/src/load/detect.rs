@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(found(40, 88, &ALL), layout(&TENSORFLOW_2_14));
         assert_eq!(found(99, 152, &ALL), layout(&TENSORFLOW_2_14));
         assert_eq!(found(35, 9999, &ALL), layout(&TENSORFLOW_2_14));
-        // Sizes that were left, and functions beyond all that older layouts have.
+        // Sizes that were left unchanged, and functions beyond every older layout.
         let newer = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96];
         assert_eq!(found(35, 88, &newer), layout(&TENSORFLOW_2_14));
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn slots_decide_where_sizes_were_left() {
         assert_eq!(found(35, 88, &UP_TO_72), Detected::Ambiguous);
-        // The host presets 35 and 88, and not 40 or 96: one of the two was written.
+        // The host presets 35 and 88, not 40 or 96, so one of the two was written.
         assert_eq!(found(40, 88, &UP_TO_72), Detected::Ambiguous);
         assert_eq!(found(35, 96, &UP_TO_72), Detected::Ambiguous);
         // Timer functions are optional.

@@ -297,8 +297,8 @@ mod tests {
         rfc_platform_functions,
     };
 
-    /// Returns true for functions with a rule; a platform may have any or none of the RFC's
-    /// allocators.
+    /// Returns true for functions with a rule; of the RFC's allocators a platform may have any or
+    /// none.
     fn has_a_rule(field: &FieldLayout) -> bool {
         field.is_function() && !field.name.ends_with("_allocator")
     }

@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// A struct of a header to come, in which a field is deprecated.
+    /// A struct of a future header, in which a field is deprecated.
     static LATER: StructLayout = StructLayout {
         name: "SP_Later",
         size_of: 32,

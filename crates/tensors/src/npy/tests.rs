@@ -128,7 +128,7 @@ fn bytes_behind_the_elements_are_passed_over_as_numpy_does() {
     assert_eq!(read(&source), b"xy");
     let [found] = source.passed_over() else { panic!("{:?}", source.passed_over()) };
     assert!(found.reason.contains("1 bytes behind its elements"), "{}", found.reason);
-    // The length is known of what cannot be moved, too.
+    // The size is known even for types that cannot be transferred.
     let dates = file("{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1,), }", b"12345678z");
     open(dates).unwrap().compare_size().unwrap();
     let dates = file("{'descr': '<M8[s]', 'fortran_order': False, 'shape': (1,), }", b"1234567");

@@ -115,7 +115,7 @@ fn member_that_is_no_array_is_refused_by_name() {
 #[test]
 fn two_entries_of_one_name_are_refused() {
     let [a, b] = [1, 2].map(|value| npy("|u1", "False", "(1,)", &[value]));
-    // The writer of archives refuses such a name, so one letter is changed behind its back.
+    // The writer of archives refuses such a name, so one letter is changed in the result.
     let mut bytes = archive(&[("a.npy", &a), ("b.npy", &b)], CompressionMethod::Stored);
     let places: Vec<usize> =
         (0..bytes.len() - 5).filter(|at| &bytes[*at..*at + 5] == b"b.npy").collect();

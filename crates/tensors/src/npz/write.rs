@@ -293,7 +293,7 @@ mod tests {
             };
             assert!(fill().is_ok() || given_up.load(Ordering::Relaxed));
             given_up.store(true, Ordering::Relaxed);
-            // What its end asserts would end the process.
+            // An assertion in its destructor would end the process.
             drop(archive);
         }
     }

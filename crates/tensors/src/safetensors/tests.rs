@@ -22,7 +22,7 @@ fn read(source: &SafetensorsSource, position: usize) -> Vec<u8> {
     bytes
 }
 
-/// Sends the tensors of a file through a source and a target.
+/// Copies the tensors of a file through a source and a target.
 fn copy(bytes: Vec<u8>) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("copy.safetensors");

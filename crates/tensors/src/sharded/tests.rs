@@ -14,7 +14,7 @@ fn options() -> WriteOptions {
     WriteOptions::new(Versions::current()).with_durability(Durability::None)
 }
 
-/// Writes tensors of bytes, each of its number, as shards.
+/// Writes tensors as shards; each is filled with its number.
 fn write(path: &Path, shard_bytes: u64, sizes: &[(&str, i64)]) -> Result<(), Error> {
     let infos = sizes.iter().map(|(name, size)| {
         TensorInfo::new(*name, DType::U8, Shape::new([*size]).unwrap()).unwrap()
@@ -118,7 +118,7 @@ fn too_many_shards_are_refused_before_the_work() {
     assert!(error.to_string().contains("only safetensors"), "{error}");
 }
 
-/// Two shards of one tensor each, and this index.
+/// Opens two shards of one tensor each with this index.
 fn with_index(index: &str) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("a.safetensors"), 100, &[("a", 1)]).unwrap();
@@ -138,7 +138,7 @@ fn tensors_missing_doubled_or_unlisted_are_named() {
         r#"{"metadata":{"x":[1]},"weight_map":{"b":"b.safetensors","a":"a.safetensors"}}"#,
     );
     assert_eq!(names.unwrap(), ["b", "a"]);
-    // Loaders take all of a file; of two tensors they have the one that the index means.
+    // Loaders load all tensors of a file; of two with one name they take the one in the index.
     let names = with_index(r#"{"weight_map":{"a":"both.safetensors"}}"#);
     assert_eq!(names.unwrap(), ["a", "b"]);
     let names = with_index(r#"{"weight_map":{"a":"a.safetensors","b":"both.safetensors"}}"#);
@@ -182,7 +182,7 @@ fn an_index_that_names_itself_is_no_circle() {
     assert!(error.contains("index.json"), "{error}");
 }
 
-/// The tensors of the set or file at a path, by their names.
+/// Returns the tensors of the set or file at a path, by name.
 fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let source = open(path)?;
     let mut found = BTreeMap::new();
@@ -195,7 +195,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     Ok(found)
 }
 
-/// Writes two tensors of this byte as shards, or as one file.
+/// Writes two tensors filled with this byte, as shards or as one file.
 fn save(path: &Path, byte: u8, shards: bool) -> Result<(), Error> {
     let info = |name| TensorInfo::new(name, DType::U8, Shape::new([100]).unwrap()).unwrap();
     let target = create_sharded(path, if shards { 100 } else { 1000 }, &options())?;
@@ -206,7 +206,7 @@ fn save(path: &Path, byte: u8, shards: bool) -> Result<(), Error> {
     sink.finish().map(drop)
 }
 
-/// The byte that all tensors are of.
+/// Returns the byte that fills all tensors.
 fn byte_of(path: &Path) -> u8 {
     let tensors = read(path).unwrap();
     assert_eq!(tensors.len(), 2);
@@ -340,7 +340,7 @@ fn until_the_index_is_renamed_the_old_set_is_read() {
     assert_eq!(folder.names(), before);
 }
 
-/// The text of an index of these files.
+/// Returns the text of an index of these files.
 fn index_of(files: &[&str]) -> String {
     let weights: BTreeMap<String, &str> =
         files.iter().enumerate().map(|(number, file)| (number.to_string(), *file)).collect();
@@ -350,7 +350,7 @@ fn index_of(files: &[&str]) -> String {
 #[test]
 fn leftovers_of_a_dead_saver_go_with_the_next_save() {
     let folder = Folder::new();
-    // Killed before the index of a first set, when one of two files had its name.
+    // Killed before the index of a first set appeared, when one of two files had its name.
     fs::write(
         folder.path(".m.safetensors.index.json.0123456789abcdef.partial"),
         index_of(&["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors", "mine"]),
@@ -372,7 +372,8 @@ fn leftovers_of_a_dead_saver_go_with_the_next_save() {
         "mine",
     ];
     assert_eq!(folder.names(), expected);
-    // Killed behind the index, before the old files went: the note is the old index.
+    // Killed after the new index appeared, before the old files were removed: the note is the old
+    // index.
     let old = "m-0123abcd-00001-of-00002.safetensors";
     fs::write(
         folder.path(".m.safetensors.index.json.0123456789abcdef.partial"),
@@ -383,7 +384,7 @@ fn leftovers_of_a_dead_saver_go_with_the_next_save() {
     drop(create_sharded(folder.target(), 1, &options()).unwrap().begin(Vec::new(), &None).unwrap());
     assert_eq!(folder.names(), expected);
     assert_eq!(byte_of(&folder.index()), 1);
-    // Killed while an index was written down.
+    // Killed while an index was being written.
     fs::write(folder.path(".m.safetensors.index.json.0123456789abcdef.partial"), "{").unwrap();
     save(&folder.target(), 2, false).unwrap();
     assert_eq!(folder.names(), ["m.safetensors", "mine"]);

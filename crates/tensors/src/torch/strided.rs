@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(layout(0, u64::MAX).span(), Some(0));
     }
 
-    /// A storage that is too long to be gathered at once, each byte the number of its kilobyte.
+    /// A storage that is too long to be gathered at once; each byte is the number of its kilobyte.
     struct Long(u64);
 
     impl ReadAt for Long {
@@ -418,22 +418,22 @@ mod tests {
 
     #[test]
     fn strided_tensor_beyond_memory_is_read_in_bands_and_rows() {
-        // Turned: rows of 64 elements that lie 1 MiB apart.
+        // Transposed: rows of 64 elements that lie 1 MiB apart.
         let turned = first_bytes(&[(1 << 20, 1), (64, 1 << 20)], 1 << 17);
         let wanted = |at: u64| ((((at % 64) << 20) | (at / 64)) / 1024) as u8;
         assert!((0..1 << 17).all(|at| turned[at as usize] == wanted(at)));
-        // Cut: every second kilobyte of each row.
+        // Sliced: every second kilobyte of each row.
         let cut = first_bytes(&[(1 << 16, 2048), (1024, 1)], 1 << 14);
         assert!((0..1 << 14_u64).all(|at| u64::from(cut[at as usize]) == at / 1024 * 2 % 256));
         // Scattered: every element far from the next.
         let far = first_bytes(&[(1 << 10, 1 << 16)], 100);
         assert!((0..100_u64).all(|at| u64::from(far[at as usize]) == at * 64 % 256));
-        // Rows that are longer than a block, and scattered.
+        // Rows that are longer than a block, with scattered elements.
         let long = first_bytes(&[(2, 1), (1 << 25, 2)], 1 << 13);
         assert!((0..1 << 13_u64).all(|at| u64::from(long[at as usize]) == at * 2 / 1024 % 256));
     }
 
-    /// A storage that counts how often it is read, and how much.
+    /// A storage that counts its reads and their bytes.
     struct Counted<'a>(Vec<u8>, &'a std::sync::Mutex<(u64, u64)>);
 
     impl ReadAt for Counted<'_> {

@@ -19,7 +19,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/torch")
 }
 
-/// The folders of goldens, one a release of PyTorch.
+/// Returns the folders of golden files, one per release of PyTorch.
 fn releases() -> Vec<PathBuf> {
     let entries = fs::read_dir(data()).unwrap().map(|entry| entry.unwrap().path());
     let folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
@@ -27,7 +27,7 @@ fn releases() -> Vec<PathBuf> {
     folders
 }
 
-/// The name of a type in PyTorch's words.
+/// Returns PyTorch's name of a type.
 pub(super) fn type_in_torch(name: &str) -> &str {
     match name {
         "PRED" => "torch.bool",
@@ -113,7 +113,7 @@ fn plain_values_are_where_the_python_package_looks_for_them() {
         let source = open(release.join("training_state_legacy.pt")).unwrap();
         let metadata = source.metadata().clone().unwrap();
         assert_eq!(metadata[0].0, "serdes_ml.leaves");
-        // Python's `json` reads it; JSON has no word for the infinite.
+        // Python's `json` reads it, but JSON has no notation for infinity.
         let text = metadata[0].1.replace("Infinity", "1e999");
         for said in [
             "\"step\": 7",
@@ -149,7 +149,7 @@ fn modules_and_programs_are_refused_by_their_kind() {
 fn tensors_that_are_not_dense_numbers_are_refused_one_by_one() {
     for release in releases() {
         let source = open(release.join("others.pt")).unwrap();
-        // PyTorch before 2.0 forgets that a tensor stands for a conjugate.
+        // PyTorch before 2.0 does not record that a tensor is a conjugate view.
         let names: Vec<_> = source.tensors().iter().map(|info| info.name.as_str()).collect();
         assert!(matches!(*names, ["w"] | ["w", "conjugate"]), "{names:?}");
         for refused in source.refused() {
@@ -165,17 +165,18 @@ fn tensors_that_are_not_dense_numbers_are_refused_one_by_one() {
     }
 }
 
-/// A pickle of protocol 2 around operations.
+/// Returns a pickle of protocol 2 with these operations.
 pub(super) fn pickle(operations: &[u8]) -> Vec<u8> {
     [b"\x80\x02", operations, b"."].concat()
 }
 
-/// A text of a pickle.
+/// Encodes a string in a pickle.
 pub(super) fn text(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A tensor of floats in the storage `0` of 4 elements, at an offset, with a shape and strides.
+/// Encodes a tensor of floats in the storage `0` of 4 elements, at an offset, with a shape and
+/// strides.
 fn tensor(offset: u8, shape: &[u8], strides: &[u8]) -> Vec<u8> {
     let tuple = |items: &[u8]| {
         let items: Vec<u8> = items.iter().flat_map(|item| [b'K', *item]).collect();
@@ -208,7 +209,7 @@ pub(super) fn archive(entries: &[(&str, &[u8])], method: CompressionMethod) -> V
     writer.finish().unwrap().into_inner()
 }
 
-/// The numbers 0 to 3 as the storage of [`tensor`].
+/// Returns the numbers 0 to 3 as the storage of [`tensor`].
 fn storage() -> Vec<u8> {
     (0..4_u8).flat_map(|number| f32::from(number).to_le_bytes()).collect()
 }
@@ -257,7 +258,7 @@ fn globals_of_a_pickle_are_never_run() {
     let evil = [&b"cposix\nsystem\n"[..], &command, b"\x85R"].concat();
     let said = said(&pickle(&evil));
     assert!(said.contains("posix.system") && !file.exists(), "{said}");
-    // Among tensors it is a value that is left out by its name.
+    // Among tensors it is left out, and reported by its name.
     let both =
         [&b"}("[..], &text("evil"), &evil, &text("w"), &tensor(0, &[4], &[1]), b"u"].concat();
     let source = open_pickle(&pickle(&both)).unwrap();
@@ -283,24 +284,24 @@ fn of_a_key_that_comes_twice_the_last_value_counts() {
     .concat();
     let source = open_pickle(&pickle(&twice)).unwrap();
     assert_eq!(source.tensors().len(), 1);
-    // The text 1 and the number 1 are two keys of one name.
+    // The string "1" and the number 1 are two keys with one name.
     assert_eq!(source.refused()[0].name, "1");
     assert_eq!(source.metadata().as_ref().unwrap()[0].1, r#"{"1": 5}"#);
 }
 
 #[test]
 fn containers_that_hold_each_other_are_not_followed_for_ever() {
-    // A list that holds itself, in a pickle that is too short for that, and in a longer one.
+    // A list that contains itself, in a pickle that is too short for that, and in a longer one.
     assert!(said(&pickle(b"]q\x00h\x00a")).contains("far more"));
     let circle = [&text(&"x".repeat(1000))[..], b"0]q\x00h\x00a"].concat();
     assert!(said(&pickle(&circle)).contains("deep"));
-    // Lists of two of the one before, forty times: a million million leaves.
+    // Forty lists that contain the previous one twice: a million million leaves.
     let mut laughs = b"]q\x00K\x01a".to_vec();
     for level in 0..40_u8 {
         laughs.extend([b']', b'q', level + 1, b'(', b'h', level, b'h', level, b'e']);
     }
     assert!(said(&pickle(&laughs)).contains("far more"));
-    // A tower of tuples.
+    // Deeply nested tuples.
     let tower = [&b")"[..], &[0x85; 100_000]].concat();
     assert!(said(&pickle(&tower)).contains("deep"));
 }
@@ -403,7 +404,7 @@ fn names_of_newer_protocols_stand_on_the_stack() {
 
 #[test]
 fn views_that_would_be_far_larger_than_their_file_are_refused() {
-    // 255 to the fourth, 4 GB of one element.
+    // 255^4 views of one element: 4 GB.
     let said = said(&pickle(&tensor(0, &[255, 255, 255, 255], &[0, 0, 0, 0])));
     assert!(said.contains("contiguous"), "{said}");
 }
@@ -432,7 +433,7 @@ fn archives_that_are_damaged_or_compressed_are_told() {
     assert!(error.to_string().contains("no entry data/0"), "{error}");
     let error = open_bytes(archive(&entries[1..], CompressionMethod::Stored)).err().unwrap();
     assert!(error.to_string().contains("without data.pkl"), "{error}");
-    // A storage whose bytes changed: whichever way it is read.
+    // A storage with a changed byte is found, however it is read.
     let mut bytes = archive(&entries, CompressionMethod::Stored);
     let at = bytes.windows(4).rposition(|four| four == 3.0_f32.to_le_bytes()).unwrap();
     bytes[at] ^= 1;
@@ -461,7 +462,7 @@ fn file_without_a_known_name_is_detected_by_its_first_bytes() {
     }
 }
 
-/// The pickles of a file of before 1.6, and what follows.
+/// Returns a file of a release before 1.6: its pickles, and the storages behind them.
 fn legacy(object: &[u8], keys: &[u8], storages: &[u8], little: u8) -> Vec<u8> {
     let machine = [&b"}"[..], &text("little_endian"), &[little], b"s"].concat();
     [
@@ -491,7 +492,7 @@ fn files_of_before_the_archives_are_read_and_judged_alike() {
     let keys = [&b"]"[..], &text("7"), b"a"].concat();
     let storages = [&4_u64.to_le_bytes()[..], &storage()].concat();
     let source = open_bytes(legacy(&object, &keys, &storages, 0x88)).unwrap();
-    // The part of the storage that begins at its second element.
+    // The part of the storage from its second element.
     assert_eq!(read(&*source, 0), storage()[4..12]);
 
     let said = |bytes: Vec<u8>| open_bytes(bytes).err().unwrap().to_string();

@@ -186,7 +186,7 @@ mod tests {
     fn each_device_is_judged_by_its_own_bytes() {
         let even = fit(&[(4, 10), (7, 10)], &[Some(10), Some(10)]);
         assert!(even.is_yes());
-        // Not as wholes on one of them.
+        // They do not all fit on one device.
         assert_eq!(even.one.fits(), Some(false));
         let uneven = fit(&[(4, 10), (7, 11)], &[Some(10), Some(10)]);
         assert_eq!((uneven.has_memory(), uneven.is_yes()), (Some(false), false));

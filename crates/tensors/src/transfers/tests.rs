@@ -16,7 +16,7 @@ fn options() -> WriteOptions {
     WriteOptions::new(Versions::current()).with_durability(Durability::None)
 }
 
-/// A canonical safetensors file with tensors of many kinds.
+/// Returns a canonical safetensors file with tensors of many kinds.
 fn weights() -> Vec<u8> {
     let mut header = concat!(
         r#"{"__metadata__":{"format":"pt"},"#,
@@ -116,7 +116,7 @@ fn checkpoint_with_strings_is_saved_and_restored() {
     let words = bundle.strings(&bundle.tensor("words").unwrap()).unwrap();
     assert_eq!(words, [&b""[..], "caf\u{e9}".as_bytes()]);
     assert_eq!(bundle.read(&bundle.tensor("w").unwrap()).unwrap(), [1; 8]);
-    // safetensors have no place for strings: nothing is written, and the old file stays.
+    // safetensors cannot hold strings: nothing is written, and the old file stays.
     let other = directory.path().join("x.safetensors");
     fs::write(&other, "old").unwrap();
     assert!(matches!(restore_all(&state, &other), Err(Error::Refused { .. })));
@@ -174,7 +174,7 @@ fn a_device_of_the_system_is_no_prefix_of_a_checkpoint() {
     assert!(matches!(refused, Err(Error::UnknownForm { .. })), "{refused:?}");
 }
 
-/// An npy file of 32-bit floats.
+/// Writes an npy file of 32-bit floats.
 fn npy(path: &Path, values: &[f32]) {
     let shape = Shape::new([values.len() as i64]).unwrap();
     let info = TensorInfo::new("", DType::F32, shape).unwrap();
@@ -202,7 +202,7 @@ fn two_npy_files_are_compared_whatever_they_are_called() {
     assert_eq!((found.elements, found.differing), (3, Some(1)));
     let same = &compare(&place("before.npy"), &place("before.npy"), None)[0];
     assert_eq!((same.comparison, same.elements, same.max_abs), (Comparison::Equal, 3, Some(0.0)));
-    // Beside a file of one tensor, too; beside one of several, names decide.
+    // The same when it is compared with a file of one tensor; with a file of several, names decide.
     let one = place("one.sds");
     save_one(&place("before.npy"), &one).unwrap();
     assert_eq!(compare(&place("after.npy"), &one, None)[0].differing, Some(1));
@@ -302,7 +302,7 @@ fn a_state_and_its_tensors_go_down_a_stream_and_come_back() {
             Form::Safetensors => assert_eq!(written, weights()),
             _ => assert_eq!(written[..8], state[..8]),
         }
-        // Told by content, and as what the caller says that it is.
+        // The format is detected from the content, or given by the caller.
         assert_eq!(open_stream(&written[..], "-", None).unwrap().kind(), form.as_str());
         assert!(open_stream(&written[..], "-", Some(Form::Npy)).is_err());
     }
@@ -347,7 +347,7 @@ fn a_tensor_of_very_many_names_is_not_written_out_under_each() {
     assert!(said.contains("so many names"), "{said}");
 }
 
-/// A state of two tensors, one of which has two more names, and the bytes of both.
+/// Writes a state of two tensors, one of which has two more names; returns the bytes of both.
 fn aliased(path: &Path) -> (Vec<u8>, Vec<u8>) {
     let aliases = r#"{"head": "w", "tail/w": "w"}"#;
     let metadata = [("serdes_ml.aliases", aliases), ("step", "7")];
@@ -363,7 +363,7 @@ fn aliased(path: &Path) -> (Vec<u8>, Vec<u8>) {
     (w, b)
 }
 
-/// Names and bytes of the tensors in a file.
+/// Returns names and bytes of the tensors in a file.
 fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
     let source = open(path).unwrap();
     let tensors = source.tensors().iter().enumerate().map(|(position, info)| {
@@ -398,7 +398,7 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
     assert_eq!(metadata, [("step".to_owned(), "7".to_owned())]);
     back(&["head"], "head.safetensors");
     assert_eq!(contents(&place("head.safetensors")), named(&[("head", &w)]));
-    // A state keeps what it has.
+    // A state keeps its tensors and metadata.
     back(&[], "b.sds");
     let again = Reader::open(place("b.sds")).unwrap();
     assert_eq!((again.len(), again.metadata()), (2, state.metadata()));
@@ -410,7 +410,7 @@ fn a_tensor_of_several_names_comes_back_under_each_of_them() {
     assert!(matches!(error, serdes_device_state::Error::NoSuchTensor { .. }));
 }
 
-/// A model of TensorFlow among the data of the tests.
+/// Opens a TensorFlow model of the test data.
 fn model(name: &str) -> Box<dyn Source> {
     let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tensorflow/variables");
     open(Path::new(models).join(name)).unwrap()
@@ -432,7 +432,7 @@ fn converted(
 fn convert_takes_a_saved_model_without_its_bookkeeping() {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
-    // The folder of the model is as good as the prefix of its checkpoint.
+    // The folder of the model works like the prefix of its checkpoint.
     let bookkeeping = vec!["_CHECKPOINTABLE_OBJECT_GRAPH".to_owned()];
     for target in ["a.safetensors", "a.npy"] {
         let made = converted(model("unread"), &place(target), false).unwrap();
@@ -440,7 +440,7 @@ fn convert_takes_a_saved_model_without_its_bookkeeping() {
     }
     let prefix = model("unread/variables/variables");
     assert_eq!(converted(prefix, &place("b.safetensors"), false).unwrap(), (1, bookkeeping));
-    // What holds strings holds this one.
+    // Formats with strings can hold this model.
     assert_eq!(converted(model("unread"), &place("a.sds"), false).unwrap(), (2, Vec::new()));
     assert_eq!(converted(model("unread"), &place("a-1"), false).unwrap(), (2, Vec::new()));
     let made = open(place("a.safetensors")).unwrap();

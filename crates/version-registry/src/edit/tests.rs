@@ -15,7 +15,7 @@ fn entry(line: &str, introduced: &str) -> NewEntry {
     NewEntry::new(line, day(introduced)).with_formats(["Snapshot"]).with_summary("what is new")
 }
 
-/// The rows that are in `after` alone; nothing else may differ.
+/// Returns the rows that are only in `after`; asserts that nothing else differs.
 fn added<'t>(before: &str, after: &'t str) -> Vec<&'t str> {
     let mut old = before.lines().peekable();
     let mut added = Vec::new();
@@ -72,7 +72,7 @@ fn an_entry_of_a_later_day_takes_the_registrys_day_along() {
 
 #[test]
 fn the_number_follows_the_line() {
-    // A withdrawn number is not used again, and a line that counts days has the day's number.
+    // A withdrawn number is not reused, and a line that counts days uses the day's number.
     let taken_back = TRAINER.replace("number = 3\n", "number = 3\nwithdrawn = true\n");
     let edited = add_entry("v", &taken_back, &entry("snapshots", "2026-11-15")).unwrap();
     assert_eq!(edited.number(), Some(4));
@@ -134,8 +134,8 @@ fn words_are_quoted_and_long_lists_broken() {
 
 #[test]
 fn the_form_of_the_file_is_kept() {
-    // A remark at the end of the last row, no newline there, rows ended as on Windows, spaces
-    // before.
+    // A comment at the end of the last row, no newline at the end, line ends of Windows, leading
+    // spaces.
     let remark = TRAINER.trim_end().to_owned() + " # the last one";
     let edited = add_entry("v", &remark, &entry("snapshots", "2026-11-20")).unwrap();
     assert!(
@@ -213,7 +213,7 @@ fn first_line_has_the_documented_form_and_overwrites_no_file() {
     let text = read_text(&path).unwrap();
     assert!(matches!(line("others", "Other").write(&path), Err(EditError::Exists { .. })));
     assert_eq!(read_text(&path).unwrap(), text);
-    // It takes the next step.
+    // The new line can be edited further.
     let entry = NewEntry::new("training_runs", day("2026-12-01")).with_formats(["Run"]);
     assert_eq!(add_entry("versions.toml", &text, &entry).unwrap().number(), Some(1));
     let missing = read_text(&folder.path().join("nothing.toml")).unwrap_err().to_string();

@@ -17,7 +17,7 @@ static ONE: Registry = Registry::new(
     &[],
     &[],
 );
-/// With an entry that names Shape.
+/// A registry with an entry that names Shape.
 static TWO: Registry = Registry::new(
     day(31),
     &[LineRecord::new(
@@ -32,7 +32,7 @@ static TWO: Registry = Registry::new(
     &[],
     &[],
 );
-/// With an entry that names something else.
+/// A registry with an entry that names another type.
 static TWO_OTHER: Registry = Registry::new(
     day(31),
     &[LineRecord::new(
@@ -74,7 +74,7 @@ fn write_descriptors(root: &tempfile::TempDir, field: &str) {
     write(root, "proto/descriptors.binpb", &set.encode_to_vec());
 }
 
-/// A package with golden bytes and a descriptor, frozen.
+/// Creates a package with golden bytes and a descriptor, frozen.
 fn frozen() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     write(&root, "tests/golden/ours/Shape/v0.bin", b"shape");
@@ -192,7 +192,7 @@ fn package_without_golden_bytes_of_a_new_format_does_not_hold() {
     write(&root, "tests/golden/ours/Index/v1/first.bin", b"index");
     other.rewrite().unwrap();
     other.check().unwrap();
-    // A crate that never had any.
+    // A crate that never had golden bytes.
     let empty = tempfile::tempdir().unwrap();
     assert_eq!(package(&empty, &TWO_OTHER).without_golden().unwrap().len(), 2);
     assert!(package(&empty, &ONE).check().is_err());
@@ -217,7 +217,7 @@ fn package_asks_for_no_golden_bytes_of_what_is_gone() {
     let root = tempfile::tempdir().unwrap();
     let missing = package(&root, &REMOVED).without_golden().unwrap();
     assert!(matches!(missing[..], [Difference::NoGolden { number: 2, .. }]), "{missing:?}");
-    // Where a line has one format, its bytes may lie beside each other.
+    // If a line has one format, its golden files may be in one directory.
     write(&root, "tests/golden/ours/v2/any.sds", b"shape");
     assert_eq!(package(&root, &REMOVED).without_golden().unwrap(), []);
     assert_eq!(package(&root, &TWO_OTHER).without_golden().unwrap().len(), 2);

@@ -5,7 +5,7 @@ use super::*;
 
 const DIALECTS: [Dialect; 2] = [Dialect::Prost, Dialect::Tensorflow];
 
-/// A message of which prost knows no field.
+/// A message without declared fields.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Nothing {}
 
@@ -18,7 +18,7 @@ fn fields(dialect: Dialect, bytes: &[u8]) -> Result<Vec<(u32, FieldValue<'_>)>, 
     Ok(fields)
 }
 
-/// Groups inside one another, the innermost with `content`.
+/// Encodes nested groups, the innermost with `content`.
 fn groups(depth: usize, content: &[u8]) -> Vec<u8> {
     [&vec![0x0b; depth][..], content, &vec![0x0c; depth]].concat()
 }
@@ -52,7 +52,7 @@ fn a_short_field_is_taken_if_it_comes_next() {
     let mut reader = WireReader::new(Dialect::Prost, &bytes);
     assert_eq!(reader.take_short(1), None);
     assert_eq!(reader.take_short(2), Some(&b"a"[..]));
-    // A length in two bytes, though it fits one.
+    // A length in two bytes, although it fits into one.
     assert_eq!(reader.take_short(2), None);
     assert_eq!(reader.next_field().unwrap().unwrap().value, FieldValue::Bytes(b"b"));
     // Longer than the message.
@@ -155,7 +155,7 @@ fn repeated_numbers_are_read_packed_or_not() {
     assert_eq!(read(FieldValue::Bytes(&[1, 0x96])).unwrap_err().at, 1);
 }
 
-/// The `min_consumer` of a GraphDef of these bytes, if it is accepted.
+/// Returns the `min_consumer` of a GraphDef of these bytes, if it is accepted.
 fn minimum_consumer(bytes: &[u8]) -> Result<i32, Malformed> {
     let mut minimum = 0;
     let mut graph = WireReader::new(Dialect::Tensorflow, bytes);
@@ -182,7 +182,7 @@ fn the_dialect_of_tensorflow_takes_what_its_parser_takes() {
         let bytes: Vec<u8> = (0..hexadecimal.len() / 2)
             .map(|at| u8::from_str_radix(&hexadecimal[2 * at..][..2], 16).unwrap())
             .collect();
-        // What the import of a graph says for a number above its own.
+        // The import of a graph names a number that is above its own.
         let ours = match minimum_consumer(&bytes) {
             Ok(minimum) if minimum > 2474 => format!("taken:{minimum}"),
             Ok(_) => "taken".to_owned(),
@@ -196,7 +196,7 @@ fn the_dialect_of_tensorflow_takes_what_its_parser_takes() {
     assert_eq!((taken, refused, other), (149, 1647, 23));
 }
 
-/// Bytes that are often fields.
+/// Generates bytes that are often fields.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let mark = prop::sample::select(vec![
         0x08_u8, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x13, 0x14, 0, 1, 2, 0x80, 0x81, 0xff,

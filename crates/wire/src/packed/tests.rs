@@ -18,14 +18,14 @@ struct Wide {
     values: Vec<i64>,
 }
 
-/// The content of the only field.
+/// Returns the content of the only field.
 fn content(message: &[u8]) -> &[u8] {
     let Some(mut rest) = message.get(1..) else { return &[] };
     let length = prost::encoding::decode_varint(&mut rest).unwrap() as usize;
     &rest[..length]
 }
 
-/// The field with this content.
+/// Encodes the field with this content.
 fn field(content: &[u8]) -> Vec<u8> {
     let mut message = vec![0x0a];
     prost::encoding::encode_varint(content.len() as u64, &mut message);
@@ -117,7 +117,7 @@ fn a_list_that_ends_inside_of_a_number_is_malformed() {
     }
 }
 
-/// Numbers of which most are short, in runs of the same length.
+/// Generates numbers, most of them short, in runs of the same length.
 fn numbers() -> impl Strategy<Value = Vec<i64>> {
     let number = prop_oneof![
         8 => 0_i64..128,

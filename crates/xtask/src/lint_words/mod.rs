@@ -182,7 +182,7 @@ fn is_read(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns a workspace of these files, beside terms without a row.
+    /// Creates a workspace of these files, and a list of terms without a row.
     fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files.iter().chain(&[(TERMS, "")]) {

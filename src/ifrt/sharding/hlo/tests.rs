@@ -70,7 +70,7 @@ fn index_domains_are_bounded_by_devices_times_dimensions() {
     );
     let subgroups = sharding(2000, subgroups.unwrap());
     for (sharding, shape) in [(everywhere, many.clone()), (cut, many), (subgroups, shape([4]))] {
-        // Dimensions of the assignment count as those of the array do.
+        // Dimensions of the assignment count like those of the array.
         let limit = 10 << 20;
         let sharding = Sharding::from(sharding);
         let error = sharding.index_domains_within(&shape, limit).unwrap_err();

@@ -376,7 +376,7 @@ mod tests {
             let error = text.parse::<OpSharding>().unwrap_err().to_string();
             assert!(error.contains(at), "{error}");
         }
-        // Sound text of a sharding that is none.
+        // Well-formed text of an invalid sharding.
         assert!("{devices=[3]<=[2]}".parse::<OpSharding>().is_err());
         assert!("{mesh['x'=2], [{'x'}]}".parse::<OpSharding>().is_err());
         assert!("{".repeat(1 << 20).parse::<OpSharding>().is_err());

@@ -1,4 +1,4 @@
-//! The strategy's examples of deprecation, as it prints them.
+//! Tests of the version strategy's examples of deprecation, as it prints them.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ fn read(text: &str) -> LayoutDocument {
     parse(text, "", Path::new("api.h")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Each change: `STRUCT.FIELD`, its kind, the number that it demands, the successor.
+/// Returns for each change `STRUCT.FIELD`, its kind, the part of the version that must move, and
+/// the successor.
 fn found(diff: &Diff) -> Vec<(String, &'static str, Bump, Option<&str>)> {
     let changes = diff.changes.iter();
     changes
@@ -93,7 +94,7 @@ fn header_announces_a_struct_with_and_without_a_successor() {
     assert_eq!(found(&step), [("Device.".to_owned(), "deprecated", Bump::Minor, None)]);
 
     let body = "{\n  size_t struct_size;\n  void* ext;\n}";
-    // The second one as it is printed, with a slip in the name behind the bracket.
+    // The second one is as the strategy prints it, with a mistake in the name behind the bracket.
     for name in ["BetterDevice", "Device"] {
         let better = format!(
             "{announced}// Replaces `Device`.\ntypedef struct BetterDevice {body} {name};\n"
@@ -185,7 +186,7 @@ fn header_whose_successor_is_not_there_is_refused_by_name() {
         "struct A {\n int a; // Deprecated, use `B.x` instead.\n};\nstruct B { int x; };",
         "struct A {\n int a; // Deprecated. Use `make_a()`.\n};\nvoid make_a(int a);",
         "// Deprecated. Use\n// `B`.\nstruct A { int a; };\nstruct B { int x; };",
-        // Words about something else.
+        // Comments about something else.
         "struct A {\n int a; // Use `b` for the other.\n};",
         "struct A {\n int a; // Deprecated. Callers never use `b` with it.\n};",
         "struct A {\n void (*f)(int n); // Replaces `n` bytes.\n};",

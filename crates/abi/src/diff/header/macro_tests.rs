@@ -1,4 +1,4 @@
-//! Macros for types, sizes and conventions.
+//! Tests of macros for types, sizes and conventions.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use crate::diff::{Bump, LayoutDocument, diff};
 
 const HEADER: &str = include_str!("../../../../../include/serdes_stream_executor.h");
 
-/// Our header in the form in which RFC #257 prints its own: nothing is marked, and `TF_Bool` is a
-/// macro.
+/// Returns our header in the form of RFC #257's: no field is marked, and `TF_Bool` is a macro.
 fn as_the_rfc() -> String {
     let mut text = HEADER.replace(
         "typedef unsigned char TF_Bool;",
@@ -66,7 +65,7 @@ fn header_types_may_be_macros() {
     let fields = &read(text).structs[0].fields;
     let places: Vec<(u64, u64)> = fields.iter().map(|field| (field.offset, field.size)).collect();
     assert_eq!(places, [(0, 1), (4, 4), (8, 8), (16, 3), (20, 4), (24, 8), (32, 1)]);
-    // A type is called as it is written: a macro and a typedef of that name are the same.
+    // A type keeps its written name, so a macro and a typedef of that name are the same.
     let (by_macro, by_name) = (
         read("#define TF_Bool unsigned char\nstruct S { TF_Bool a; };"),
         read("typedef unsigned char TF_Bool;\nstruct S { TF_Bool a; };"),
@@ -100,13 +99,14 @@ fn header_size_of_a_member_that_is_not_there_is_refused() {
 fn header_size_belongs_to_the_struct_of_the_macros_name() {
     let structs = "struct SP_Toy { size_t struct_size; void* ext; int a; };\n\
                    struct SE_Device { size_t struct_size; void* ext; int a; int b; };\n";
-    // The strategy's own slip: the struct is not there.
+    // A mistake in the strategy's own example: the struct does not exist.
     let text = format!("{structs}#define SP_TOY_STRUCT_SIZE TF_OFFSET_OF_END(SE_Gone, a)\n");
     let document = read(&text);
     assert_eq!((size_of(&document, "SP_Toy"), size_of(&document, "SE_Device")), (20, 24));
     let notes = diff(&document, &document).notes();
     assert!(notes[0].contains("SP_TOY_STRUCT_SIZE") && notes[0].contains("SE_Gone"), "{notes:?}");
-    // Another one that is there: what a compiler makes of it, and whose size it is.
+    // Another struct that exists: the size is the one that a compiler computes, for the struct in
+    // the macro's name.
     let text = format!(
         "{structs}#define SP_TOY_STRUCT_SIZE TF_OFFSET_OF_END(SE_Device, ext)\n\
          #define SE_DEVICE_STRUCT_SIZE TF_OFFSET_OF_END(SE_Device, b)\n"
@@ -116,7 +116,7 @@ fn header_size_belongs_to_the_struct_of_the_macros_name() {
     let found = diff(&read(structs), &slipped);
     assert_eq!(found.changes[0].structure, "SP_Toy");
     assert!(found.notes()[0].contains("SP_Toy"), "{:?}", found.notes());
-    // The macro of the name decides, wherever it stands among others.
+    // The macro with the struct's name decides, whatever its position among other macros.
     for other in ["A_SIZE", "Z_SIZE"] {
         let text = format!(
             "{structs}#define {other} TF_OFFSET_OF_END(SE_Device, a)\n\
@@ -124,7 +124,7 @@ fn header_size_belongs_to_the_struct_of_the_macros_name() {
         );
         assert_eq!(size_of(&read(&text), "SE_Device"), 24, "{other}");
     }
-    // A number that is no size of a struct.
+    // A number that is not the size of a struct.
     let text = format!("{structs}#define CACHE_SIZE MAX(a, b)\n#define PAGE_SIZE 4096\n");
     assert_eq!(diff(&read(&text), &read(&text)).notes(), [""; 0]);
 }
@@ -151,7 +151,7 @@ fn header_with_a_new_struct_without_a_size_is_noted() {
         for (note, part) in notes.iter().zip(expected) {
             assert!(note.contains(part), "{added}: {note}");
         }
-        // The notes of an API with other names do not mention these.
+        // The notes on an API with other names do not mention these macros.
         let other = "struct Old { size_t struct_size; void* ext; int a; };\n";
         let found = diff(&read(other), &read(&format!("{other}{added}")));
         assert!(!found.notes().concat().contains("SE_ "), "{added}: {:?}", found.notes());

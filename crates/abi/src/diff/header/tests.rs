@@ -1,4 +1,4 @@
-//! Layouts as C headers declare them.
+//! Tests of layouts that C headers declare.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn found(diff: &Diff) -> Vec<(&str, &'static str, Bump)> {
     changes.map(|change| (change.field.as_str(), change.change, change.requires)).collect()
 }
 
-/// A compiler says where the members of our header lie; so do the layouts that are built in.
+/// The offsets in our header, as a compiler computes them, equal those of the built-in layouts.
 #[test]
 fn our_own_header_has_the_layouts_that_are_built_in() {
     for (name, number) in [
@@ -29,7 +29,8 @@ fn our_own_header_has_the_layouts_that_are_built_in() {
         let definitions = format!("SERDES_SE_LAYOUT={number}");
         let header = parse(HEADER, &definitions, Path::new("serdes_stream_executor.h")).unwrap();
         let built_in = LayoutDocument::read(name).unwrap();
-        // Only the header has the enumerations, and both directions say that they are left out.
+        // Only the header has the enumerations, and the notes of both directions say that they are
+        // left out.
         let there = diff(&built_in, &header);
         let back = diff(&header, &built_in);
         for found in [&there, &back] {
@@ -66,7 +67,7 @@ fn the_example_of_the_strategy_is_read_with_its_comments() {
     let deprecated = toy(2, &fields.replace("// NULL", "// Deprecated.  // NULL"), "new_field2");
     let step = diff(&extended, &deprecated);
     assert_eq!(found(&step), [("new_field1", "deprecated", Bump::Minor)]);
-    // What the size of the struct forgets is found.
+    // A size macro that omits the new field is detected.
     let forgotten = toy(1, fields, "old_field");
     assert_eq!(diff(&old, &forgotten).required, Bump::Major);
 }
@@ -87,7 +88,7 @@ fn deprecation_comments_mark_members_of_the_strategys_example() {
     assert_eq!(requires, [minor, minor, major, major, major, major]);
 }
 
-/// Its cases of deprecation with extension.
+/// The strategy's cases of deprecation with extension.
 #[test]
 fn successors_are_read_where_they_are_there() {
     let old = read(
@@ -165,7 +166,7 @@ fn names_of_arguments_are_no_part_of_a_signature_and_types_are() {
     let with = |arguments: &str| read(&format!("struct F {{ int (*f)({arguments}); }};"));
     let old = with("const Device* device, int64_t* free");
     assert_eq!(diff(&old, &with("const Device*other,int64_t *total")).changes, []);
-    // Nor is what a function may do with its own copy of a pointer.
+    // Nor is the constness of a function's own copy of a pointer.
     let own = "const Device* const device, int64_t* const free";
     assert_eq!(diff(&old, &with(own)).changes, []);
     assert_eq!(
@@ -233,7 +234,7 @@ fn unreadable_header_is_refused_with_place_and_reason() {
     }
 }
 
-/// Whatever a file holds, reading it ends.
+/// Reading any file terminates.
 #[test]
 fn no_cut_and_no_byte_of_a_header_is_too_much() {
     for at in (0..HEADER.len()).step_by(499) {

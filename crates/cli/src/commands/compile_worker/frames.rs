@@ -96,7 +96,7 @@ mod tests {
         let pipe = answer(&Err((StatusCode::Unknown, "\u{1b}ü".repeat(LONGEST_WORDS))));
         let (_, words) = read_answer(&mut &*pipe).unwrap().unwrap_err();
         assert_eq!(words.chars().count(), LONGEST_WORDS);
-        // What a plug-in could say in place of the process.
+        // Output that a plug-in could write in place of the process.
         let endless = vec![b'['; 2 << 20];
         for wrong in [&endless[..], b"", b"[0,\"\"]", b"hello\n", b"[0]\n"] {
             assert!(read_answer(&mut &*wrong).is_err());

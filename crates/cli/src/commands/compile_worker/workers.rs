@@ -297,7 +297,7 @@ mod tests {
         let code = StatusCode::InvalidArgument;
         let refused = TrialFailure::Refused { code, message: "no".to_owned() };
         assert_eq!(compile(&workers, 20), Err(refused));
-        // The same process goes on.
+        // The same process continues.
         assert_eq!(compile(&workers, 20), Ok(()));
         assert_eq!(workers.places().taken, 1);
     }

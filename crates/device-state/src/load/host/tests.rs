@@ -1,4 +1,4 @@
-//! Loads into memory of the host.
+//! Tests of loads into memory of the host.
 
 use serdes::ifrt::{
     ArraySpec, ConcreteEvenSharding, DType, DeviceId, DeviceList, Index, MemoryKind, Shape,
@@ -17,7 +17,7 @@ fn domain(origin: [i64; 2], shape: [i64; 2]) -> IndexDomain {
     IndexDomain::new(Index::new(origin), Shape::new(shape).unwrap()).unwrap()
 }
 
-/// Two bytes an element.
+/// Returns a part of a matrix with two bytes per element.
 fn part_of(bytes: &[u8], [row, column]: [i64; 2], [rows, columns]: [i64; 2]) -> Vec<u8> {
     let mut part = Vec::new();
     for row in row..row + rows {
@@ -40,7 +40,7 @@ fn state(chunk_bytes: u32, add: impl FnOnce(&mut Writer)) -> Vec<u8> {
     pipe.bytes()
 }
 
-/// The array in one piece, and cut in four of different sizes.
+/// Returns a state with the array in one piece, and cut into four pieces of different sizes.
 fn both(bytes: &[u8], chunk_bytes: u32) -> Vec<u8> {
     state(chunk_bytes, |writer| {
         writer.add_bytes("one", &spec(SingleDeviceSharding::new(DeviceId(0))), bytes).unwrap();
@@ -126,7 +126,7 @@ fn damage_is_found_where_it_is_read_and_looked_for() {
         let (found, _) = read(&reader, name, None, Verification::Skipped).unwrap();
         assert_eq!(found.iter().zip(&bytes).filter(|(a, b)| a != b).count(), 1);
     }
-    // The damaged piece is not one of these.
+    // This part does not need the damaged piece.
     let part = Some(([0, 0], [40, 30]));
     assert!(read(&reader, "four", part, Verification::Checksums).is_ok());
 }
@@ -167,7 +167,7 @@ fn piece_that_several_parts_want_is_read_once() {
             ("four", Verification::Skipped),
         ] {
             let tensor = reader.tensor(name).unwrap();
-            // Three of columns, which share the windows of every piece, and one of rows.
+            // Three parts of columns, which share the windows of every piece, and one part of rows.
             let parts = [
                 ([0, 0], [ROWS, 10]),
                 ([0, 10], [ROWS, 30]),
@@ -291,7 +291,7 @@ fn a_watch_stops_the_work() {
 
 #[test]
 fn late_source_is_asked_only_for_what_is_read() {
-    /// Answers in a moment.
+    /// A source that answers after a short time.
     struct Late(Vec<u8>);
 
     impl ReadAt for Late {

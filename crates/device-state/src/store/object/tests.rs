@@ -125,7 +125,7 @@ const SAVERS: u32 = 4;
 const FIRST: SaveId = SaveId::new([1; 16]);
 const SECOND: SaveId = SaveId::new([2; 16]);
 const THIRD: SaveId = SaveId::new([3; 16]);
-/// Rows of the array that the savers share, and bytes of one.
+/// Number of rows of the array that the savers share, and bytes per row.
 const ROWS: usize = 8;
 const ROW_BYTES: usize = 300_000;
 
@@ -152,7 +152,7 @@ fn device() -> Device {
     Plugin::open("host", LayoutChoice::default()).unwrap().device(0).unwrap()
 }
 
-/// The writer of one saver's part of the state.
+/// Returns the writer of one saver's part of the state.
 fn part(store: &Arc<dyn ObjectStore>, save: SaveId, number: u32) -> Writer {
     let shape = Shape::new([ROWS as i64, ROW_BYTES as i64]).unwrap();
     let rows = ArraySpec::new(DType::U8, shape, rows_over(SAVERS as usize));
@@ -177,7 +177,7 @@ fn save(store: &Arc<dyn ObjectStore>, save: SaveId) -> Result<Merged, Error> {
     merge_in(Arc::new(parts(store)), save, &options())
 }
 
-/// Number of the save that made the state, if it is whole.
+/// Returns the number of the save that made the state; `None` if the state is not complete.
 fn whole(store: &Arc<dyn ObjectStore>) -> Option<u64> {
     let state = open(store).ok()?;
     assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
@@ -188,7 +188,7 @@ fn whole(store: &Arc<dyn ObjectStore>) -> Option<u64> {
     (1..4).find(|seed| shared_bytes(*seed) == bytes)
 }
 
-/// Saves of which parts are there, one for each part.
+/// Returns the save of each existing part.
 fn saves_there(store: &Arc<dyn ObjectStore>) -> Vec<SaveId> {
     let mut saves: Vec<_> =
         parts(store).list_parts().unwrap().into_iter().map(Part::save).collect();
@@ -206,7 +206,7 @@ fn several_savers_make_one_state() {
         assert_eq!((merged.parts, merged.tensors), (SAVERS, 5));
         assert_eq!(whole(store), Some(1));
         assert_eq!(open(store).unwrap().parts(), SAVERS);
-        // Another merge of the same finds its work done.
+        // A second merge of the same parts finds its work done.
         merge_in(Arc::new(parts(store)), FIRST, &options()).unwrap();
         assert_eq!(whole(store), Some(1));
     }
@@ -218,7 +218,7 @@ fn missing_part_leaves_the_old_state_and_a_retry_works() {
     for store in &stores {
         save(store, FIRST).unwrap();
         save_parts(store, SECOND, 0..3);
-        // It dies on the way.
+        // The saver dies during the save.
         drop(part(store, SECOND, 3));
         let error = merge_in(Arc::new(parts(store)), SECOND, &options()).unwrap_err();
         assert!(
@@ -255,13 +255,13 @@ fn parts_of_the_replaced_state_go_and_young_others_stay() {
         save(store, FIRST).unwrap();
         let careful = ObjectParts::new(Arc::clone(store), Path::from(LOCATION)).unwrap();
         save_parts(store, THIRD, 0..SAVERS);
-        // No removal when it begins: two savers of it may be under way.
+        // Nothing is removed when a save begins: two of its savers may be running.
         let own = Part::new(SECOND, 0, 1).unwrap();
         options().create_part_in(&careful, own).unwrap().finish().unwrap();
         assert_eq!(saves_there(store).len(), 9);
         merge_in(Arc::new(careful.clone()), SECOND, &options()).unwrap();
         assert_eq!(saves_there(store), [SECOND, THIRD, THIRD, THIRD, THIRD]);
-        // Their merge follows.
+        // Then the parts of the third save are merged.
         merge_in(Arc::new(careful), THIRD, &options()).unwrap();
         assert_eq!(whole(store), Some(3));
         assert_eq!(saves_there(store), [THIRD; 4]);
@@ -285,7 +285,7 @@ fn a_state_of_one_object_takes_the_place_of_one_of_several() {
 #[test]
 fn concurrent_merge_is_refused_if_the_store_has_conditions() {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    // With a state there and without one.
+    // With and without an existing state.
     for _ in 0..2 {
         let slow = parts(&store);
         slow.list_parts().unwrap();
@@ -317,7 +317,7 @@ fn the_root_of_a_store_is_no_place_for_a_state() {
     assert!(matches!(error, Error::Invalid { .. }), "{error}");
 }
 
-/// A store that notes what is read of its parts.
+/// A store that records which ranges of its parts are read.
 #[derive(Debug)]
 struct Counting(ObjectParts, Arc<Mutex<Vec<u64>>>);
 
@@ -395,7 +395,7 @@ fn only_what_is_wanted_is_read_and_in_few_requests() {
         state.tensor("own-2").unwrap().restore(&device).unwrap();
         assert_eq!(take(), [3]);
 
-        // All of it, onto another number of devices: each byte once.
+        // All of it, onto another number of devices: each byte is read once.
         let tensor = state.tensor("w").unwrap();
         let targets: Vec<_> = (0..2).map(|id| ShardTarget::new(DeviceId(id), &device)).collect();
         let restored =
@@ -404,7 +404,7 @@ fn only_what_is_wanted_is_read_and_in_few_requests() {
             restored.memories.iter().flat_map(|half| device.download(half).unwrap()).collect();
         assert!(halves == shared_bytes(1));
         let requests = take();
-        // What stands between two pieces is cheaper to read than to leave out.
+        // Reading the bytes between two pieces is cheaper than leaving them out.
         let between = 4096 * u64::from(SAVERS);
         let range = |bytes: usize| bytes as u64..bytes as u64 + between;
         assert!(range(ROWS * ROW_BYTES).contains(&requests.iter().sum()), "{requests:?}");

@@ -394,7 +394,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// Many hashes put in, each asked for afterwards, then one thing more.
+    /// Adds many hashes, looks each of them up, and then runs `then`.
     fn flags(count: u64, then: impl FnOnce(&mut Names)) -> NameFlags {
         let mut names = Names::new(1000, false);
         for number in 1..count {

@@ -1,5 +1,5 @@
-//! The fast walk with registries: it takes what each of them takes, and leaves all else to the
-//! index.
+//! Tests of the fast walk with registries: it accepts what each of them accepts, and leaves
+//! everything else to the index.
 
 use std::sync::atomic::AtomicU64;
 
@@ -20,7 +20,7 @@ fn registries(releases: &[&str]) -> Vec<Registry> {
     releases.iter().map(|release| Registry::tensorflow(release).unwrap()).collect()
 }
 
-/// An attribute that is a type.
+/// Encodes an attribute that is a type.
 fn type_of(key: &str, data_type: u8) -> Vec<u8> {
     field(5, &[field(1, key.as_bytes()), field(2, &[0x30, data_type])].concat())
 }
@@ -39,7 +39,7 @@ fn identity(name: &str, from: &str, data_type: u8) -> Vec<u8> {
     node(name, "Identity", &[from], &[type_of("T", data_type)])
 }
 
-/// The verdict on the graph, and how often its bytes were read.
+/// Returns the verdict on the graph, and how often its bytes were read.
 fn judged(parts: &[Vec<u8>], registries: &[Registry]) -> (Graph, f64) {
     let bytes = [parts.concat(), field(4, &[0x08, 0xe8, 0x07])].concat();
     let size = bytes.len() as f64;
@@ -54,7 +54,7 @@ fn diagnostic(graph: &Graph) -> Option<Kind> {
     graph.judgements[0].diagnostic(Loader::Import).map(|diagnostic| diagnostic.kind.clone())
 }
 
-/// This number of nodes in a row, more than a window and one thread hold.
+/// Returns this number of nodes in a chain, more than a window and one thread hold.
 fn chain(length: usize) -> Vec<Vec<u8>> {
     let next = |number: usize| {
         let before = number.checked_sub(1).map_or("a".to_owned(), |before| format!("n{before}"));
@@ -82,7 +82,7 @@ fn a_graph_that_all_releases_take_is_read_once() {
 fn an_edge_is_looked_at_however_far_its_node_is() {
     let registries = registries(&["2.12"]);
     for length in [1, 3000, 70_000] {
-        // Good, into the first node of all.
+        // Valid edges to the first node of the graph.
         let far = [chain(length), vec![identity("z", "a", 1), identity("y", "^a", 1)]].concat();
         assert_eq!(diagnostic(&judged(&far, &registries).0), Some(Kind::InputCount));
         for (last, expected) in [
@@ -103,7 +103,7 @@ fn an_edge_is_looked_at_however_far_its_node_is() {
 #[test]
 fn what_one_release_alone_refuses_is_left_to_the_index() {
     let registries = registries(&["2.14", "2.15"]);
-    // INT4 came in 2.15.
+    // INT4 exists since 2.15.
     let (graph, reads) = judged(&[chain(3000), vec![input("i", 29)]].concat(), &registries);
     let expected = Kind::AttributeType { attribute: "dtype".to_owned() };
     assert_eq!(diagnostic(&graph), Some(expected));
@@ -131,7 +131,7 @@ fn tensors_of_one_key_are_of_one_signature_and_what_else_differs_is_not() {
     assert!(reads < 1.1, "{reads}");
     let other = [constants(1), vec![identity("z", "c7", 3)]].concat();
     assert_eq!(diagnostic(&judged(&other, &registries).0), Some(Kind::InputType { input: 0 }));
-    // More attributes than are told apart, and more keys of tensors: the same verdict.
+    // More attributes and more keys of tensors than are distinguished: the verdict is the same.
     let many = (0..20).map(|key| field(5, &field(1, format!("_k{key}").as_bytes())));
     let rest: Vec<Vec<u8>> = [type_of("T", 1)].into_iter().chain(many).collect();
     let odd = node("o", "Identity", &["c0"], &rest);
@@ -214,7 +214,7 @@ fn of_functions_that_drop_nothing_nobody_looks_at_a_node_again() {
         source.walk(&mut visitor).unwrap();
         visitor.finish().0[0].may_ignore_in_functions
     };
-    // Some windows, so that nodes lie in two of them.
+    // Several windows, so that some nodes cross from one into the next.
     let functions: Vec<u8> = (0..200).flat_map(function).collect();
     assert!(functions.len() > 1 << 20);
     assert!(!may_ignore(&functions));

@@ -78,7 +78,7 @@ mod tests {
             }
             for number in &numbers {
                 assert_eq!(ready.pop(), Some(*number));
-                // One that comes back lower is next.
+                // A node that is added with a lower number is next.
                 if number % 3 == 1 {
                     ready.insert(number - 1);
                     assert_eq!(ready.pop(), Some(number - 1));

@@ -12,13 +12,13 @@ fn node(name: &str, operation: &str, inputs: &[&str]) -> Vec<u8> {
     [text(1, name), text(2, operation), inputs].concat()
 }
 
-/// An argument or result of type DT_FLOAT, or of none.
+/// Encodes an argument or result of type DT_FLOAT, or without a type.
 fn argument(name: &str, typed: bool) -> Vec<u8> {
     let data_type: &[u8] = if typed { &[0x18, 1] } else { &[] };
     [&text(1, name)[..], data_type].concat()
 }
 
-/// `f(x) -> y` with these nodes, and what it returns.
+/// Encodes `f(x) -> y` with these nodes and this result.
 fn unary(name: &str, nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
     let (x, y) = (argument("x", true), argument("y", true));
     let ret = field(4, &[text(1, "y"), text(2, returned)].concat());
@@ -44,7 +44,7 @@ fn graph(nodes: &[Vec<u8>], library: &[Vec<u8>]) -> Graph {
     graphs.unwrap().meta_graphs.remove(0).graph
 }
 
-/// The diagnostic of a graph with one node that calls `f`.
+/// Returns the diagnostic of a graph with one node that calls `f`.
 fn diagnostic(library: &[Vec<u8>]) -> Option<(String, String, BodyDiagnosticKind)> {
     let found = graph(&[node("c", "f", &["p"]), node("p", "Placeholder", &[])], library);
     found.structure.map(|diagnostic| {
@@ -95,7 +95,7 @@ fn a_function_that_is_called_must_be_one_that_can_be_built() {
         assert_eq!(body(&nodes), Some((part.to_owned(), kind)), "{nodes:?}");
     }
     assert_eq!(body(&[node("_a", "NoOp", &[]), node("y", "NoOp", &[])]), None);
-    // What an operation without outputs gives is nothing to wait for.
+    // An operation without outputs gives nothing to wait for.
     assert_eq!(body(&[node("n", "NoOp", &["^i"]), node("i", "Identity", &["n", "x"])]), None);
 }
 
@@ -155,7 +155,7 @@ fn the_diagnostic_of_a_function_is_one_of_those_that_call_it() {
         Some(BodyDiagnosticKind::Recursion)
     );
     assert_eq!(recursion(&[call("h", "h"), call("f", "g"), call("g", "i")]), None);
-    // As deep as a file can make it.
+    // As deep as a file can be.
     let chain = (0..20_000).map(|n| call(&format!("f{n}"), &format!("f{}", n + 1)));
     let mut chain: Vec<_> = chain.collect();
     chain.extend([call("f", "f0"), call("f20000", "g")]);
@@ -164,7 +164,7 @@ fn the_diagnostic_of_a_function_is_one_of_those_that_call_it() {
     assert_eq!(diagnostic(&chain), cycle);
 }
 
-/// A PartitionedCall of `f` with this number of outputs, and further attributes.
+/// Encodes a PartitionedCall of `f` with this number of outputs, and further attributes.
 fn partitioned(inputs: &[&str], outputs: usize, rest: &[u8]) -> Vec<u8> {
     let called = field(2, &field(10, &text(1, "f")));
     let types = field(2, &field(1, &field(6, &vec![1; outputs])));
@@ -204,7 +204,7 @@ fn a_call_is_by_operation_or_by_attribute_and_may_be_left_alone() {
     assert_eq!(few, Some(BodyDiagnosticKind::FewOutputs));
     let untyped = [function("f", &[field(3, &argument("y", false))], &[], &[])];
     assert_eq!(kind(&[with(1)], &untyped), Some(BodyDiagnosticKind::NoType));
-    // Nothing is said of types where only the attribute names the function.
+    // Types are not checked if only the attribute names the function.
     let untyped = [function("f", &[field(2, &argument("x", false))], &[], &[])];
     assert_eq!(kind(&[p(), partitioned(&["p"], 0, &[])], &untyped), None);
 }
@@ -248,7 +248,7 @@ fn of_two_calls_that_do_not_fit_the_first_one_in_the_function_is_named() {
     };
     for (first, second) in [("g", "h"), ("h", "g")] {
         let caller = function("f", &[], &[call("a", first), call("b", second)], &[]);
-        // As often as it is asked, however names are hashed.
+        // The answer is the same each time, however names are hashed.
         for _ in 0..8 {
             let found = diagnostic(&[callee("g"), callee("h"), caller.clone()]).unwrap();
             assert_eq!((found.0.as_str(), found.2), (first, BodyDiagnosticKind::FewOutputs));

@@ -3,7 +3,8 @@ use crate::{
     ops::Registry,
 };
 
-/// A description of the parameters of a function, `changed` from how TensorFlow writes it.
+/// Returns a description of a function's parameters as TensorFlow writes it, with the replacement
+/// `changed`.
 fn spec(args: &str, changed: (&str, &str)) -> String {
     let field = |name: &str, value: &str| format!("values {{ key: '{name}' value {{ {value} }} }}");
     let none = "none_value {}";
@@ -29,7 +30,7 @@ const AS_IT_IS: (&str, &str) = ("", "");
 const X: &str = "values { string_value: 'x' }";
 const TENSOR: &str = "tensor_spec_value { shape {} dtype: DT_FLOAT }";
 
-/// The function `f` with these traced arguments; it captures these objects.
+/// Returns the function `f` with these traced arguments; it captures the objects `bound`.
 fn concrete(positions: &str, names: &str, bound: &str) -> String {
     format!(
         "concrete_functions {{ key: 'f' value {{ {bound} canonicalized_input_signature {{ tuple_value {{ \
@@ -45,7 +46,7 @@ fn model(objects: &str) -> String {
     )
 }
 
-/// The diagnostics that `tf.saved_model.load` of each release finds in these objects.
+/// Returns the diagnostics that `tf.saved_model.load` of each release finds in these objects.
 fn diagnostics(objects: &str, releases: &[&str]) -> Vec<Option<ImportDiagnostic>> {
     let registries: Vec<Registry> =
         releases.iter().map(|release| Registry::tensorflow(release).unwrap()).collect();
@@ -63,12 +64,12 @@ fn diagnostics(objects: &str, releases: &[&str]) -> Vec<Option<ImportDiagnostic>
 const ROOT: &str = "nodes { children { node_id: 1 local_name: 'f' } user_object { identifier: '_generic_user_object' version { producer: 1 min_consumer: 1 } } }";
 const ALL: [&str; 4] = ["2.12", "2.13", "2.14", "2.21"];
 
-/// Everybody takes these objects.
+/// Asserts that every release accepts these objects.
 fn is_accepted(objects: &str) {
     assert_eq!(diagnostics(objects, &ALL), [None, None, None, None], "{objects}");
 }
 
-/// Checks that no release accepts these objects; returns the place of the diagnostic and the found
+/// Asserts that no release accepts these objects; returns the place of the diagnostic and the found
 /// value.
 fn is_refused(objects: &str) -> (String, String) {
     let all = diagnostics(objects, &ALL);
@@ -90,7 +91,7 @@ fn one_tensor() -> String {
 fn objects_as_tensorflow_writes_them_are_accepted() {
     is_accepted(&(function(&spec(X, AS_IT_IS)) + &one_tensor()));
     is_accepted("nodes { user_object {} }");
-    // A number of a child counts from the end where it is negative.
+    // A negative number of a child counts from the end.
     is_accepted("nodes { children { node_id: -1 local_name: 'self' } user_object {} }");
     let default = (
         "key: 'defaults' value { none_value {}",
@@ -254,7 +255,7 @@ fn an_element_of_a_list_is_called_by_its_position() {
     let (_, found) = is_refused(&list("local_name: 'zz'", 1));
     assert_eq!(found, "an element of a list that is called \"zz\"");
     is_refused(&list("", 1));
-    // No release makes a list of this one.
+    // No release creates a list from this version.
     is_accepted(&list("local_name: 'zz'", 0));
 }
 
@@ -274,7 +275,7 @@ fn what_saves_an_object_takes_a_text_only_from_2_13_on() {
     assert_eq!(diagnostic.node, "object root.table");
     assert_eq!(found[1..], [None, None, None]);
     is_accepted(&table("_serialize_to_tensors", &spec(X, AS_IT_IS)));
-    // Older exporters write the types of the parameters down.
+    // Older exporters record the types of the parameters.
     let typed = format!("input_signature {{ tuple_value {{ values {{ {TENSOR} }} }}");
     is_accepted(&table("table", &spec(X, ("input_signature { none_value {}", &typed))));
     is_refused(
@@ -291,10 +292,10 @@ fn what_an_optimizer_makes_is_not_made_as_it_says() {
 
 #[test]
 fn what_is_unclear_is_not_refused() {
-    // Two entries of one function, of which the last one counts.
+    // Two entries for one function, of which the last one counts.
     let broken = one_tensor().replace("DT_FLOAT", "DT_INVALID");
     is_accepted(&(function(&spec(X, AS_IT_IS)) + &broken + &one_tensor()));
-    // A class that has registered itself may make anything.
+    // A registered class may create anything.
     is_accepted("nodes { registered_name: 'Custom.Thing' }");
 }
 

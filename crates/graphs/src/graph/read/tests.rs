@@ -1,5 +1,5 @@
-//! The same graph in both forms: in the binary one nodes are known by their bytes, in the text form
-//! each is read field by field.
+//! Tests of the same graph in both forms: in the binary form nodes are recognised by their bytes,
+//! in the text form each is read field by field.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ struct Both {
 }
 
 impl Both {
-    /// A field that holds this message.
+    /// Returns a field that holds this message.
     fn message(number: u8, name: &str, content: &Self) -> Self {
         let text = format!("{name} {{ {} }} ", content.text);
         Self { binary: long_field(number, &content.binary), text }
@@ -40,7 +40,7 @@ impl Both {
     }
 }
 
-/// A field whose length may need three bytes.
+/// Encodes a field whose length may need three bytes.
 fn long_field(number: u8, content: &[u8]) -> Vec<u8> {
     if content.len() < 128 {
         return field(number.into(), content);
@@ -63,7 +63,7 @@ fn function(key: &str, name: &str) -> Both {
     attribute(key, Both::message(10, "func", &Both::string(1, "name", name)))
 }
 
-/// A tensor of one dimension with this number of bytes; none has as many as the last one.
+/// Returns a tensor of one dimension with this number of bytes; none has as many as the last one.
 fn tensor(size: u8) -> Both {
     let size = match size {
         9 => Both { binary: [&[0x08][..], &[0xff; 9], &[1]].concat(), text: "size: -1 ".into() },
@@ -79,7 +79,7 @@ fn types(key: &str, count: usize) -> Both {
     attribute(key, Both::message(1, "list", &list))
 }
 
-/// The operation of a node, chosen by a small number.
+/// Returns the operation of a node, chosen by a small number.
 fn operation_of(choice: u8, size: u8) -> Vec<Both> {
     let op = |name: &str| Both::string(2, "op", name);
     match choice {
@@ -97,7 +97,7 @@ fn operation_of(choice: u8, size: u8) -> Vec<Both> {
         11 => vec![op("PartitionedCall"), types("Tin", 1), types("Tout", 1), function("f", "none")],
         12 => vec![op("g")],
         13 => vec![op("BatchMatrixDiag"), type_of("T", 1)],
-        // Came in 2.13, with an attribute that came later; one without a kernel.
+        // An operation since 2.13, with a later attribute; an operation without a kernel.
         14 => vec![op("Merge"), type_of("T", 1), attribute("N", Both::number(3, "i", 2))],
         15 => vec![op("NextIteration"), type_of("T", 1)],
         16 => {
@@ -118,7 +118,7 @@ fn node() -> impl Strategy<Value = Both> {
     let input = "(\\^)?n[0-7](:[0-2])?|n[0-3]|n[0-3]|n[0-3]";
     let inputs = proptest::collection::vec(input, 0..3);
     let inputs = inputs.prop_map(|mut inputs| {
-        // Data first: what is against that is tried elsewhere.
+        // Data inputs come first; other orders are tested elsewhere.
         inputs.sort_by_key(|input| input.starts_with('^'));
         Both::all(inputs.iter().map(|input| Both::string(3, "input", input)))
     });
@@ -139,7 +139,7 @@ fn named(number: usize, node: Both) -> Both {
     Both::all([Both::string(1, "name", &format!("n{number}")), node])
 }
 
-/// A function of one argument with these nodes.
+/// Returns a function of one argument with these nodes.
 fn library_function(name: &str, nodes: Vec<Both>) -> Both {
     let argument =
         |name: &str| Both::all([Both::string(1, "name", name), Both::number(3, "type", 1)]);
@@ -155,7 +155,7 @@ fn library_function(name: &str, nodes: Vec<Both>) -> Both {
     Both::message(1, "function", &Both::all(parts.into_iter().chain(nodes)))
 }
 
-/// A node of a function: inputs are outputs by their names.
+/// Generates a node of a function, whose inputs name outputs in full.
 fn body_node() -> impl Strategy<Value = Both> {
     let operation = prop_oneof![6 => 0_u8..8, 1 => 8_u8..20];
     (operation, 0_u8..3, proptest::option::of("x|n[0-2]:output:0|x")).prop_map(
@@ -184,7 +184,7 @@ fn graph() -> impl Strategy<Value = Both> {
     })
 }
 
-/// The graph as a message of each kind.
+/// Returns the graph as a message of each kind.
 fn messages(graph: &Both) -> [(Message, Both); 3] {
     let meta = Both::message(2, "graph_def", graph);
     let objects = Both::message(7, "object_graph_def", &Both::default());

@@ -190,7 +190,7 @@ mod tests {
         field(2, &sizes)
     }
 
-    /// Returns the tensor that is read from the bytes, if any, and the one of the whole node.
+    /// Returns the tensor that is read from the bytes, if any, and the tensor of the parsed node.
     fn both(node: &[u8]) -> (Option<Tensor>, Option<Tensor>) {
         let bytes = field(1, node);
         let (start, end) = ((bytes.len() - node.len()) as u64, bytes.len() as u64);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::graph::{attributes::AttributeValue, tests::attributes_of};
 
-    /// Returns the values of a vector of `count` elements that are written like this.
+    /// Returns the values of a vector of `count` elements that are encoded as `written`.
     fn values(data_type: &str, count: usize, written: &str) -> Option<Vec<i64>> {
         let shape = format!("tensor_shape {{ dim {{ size: {count} }} }}");
         let text = format!("tensor {{ dtype: {data_type} {shape} {written} }}");

@@ -17,14 +17,14 @@ fn node(name: &str, operation: &str, inputs: &[&str], rest: &str) -> String {
     format!("node {{ name: '{name}' op: '{operation}' {inputs} {rest} }} ")
 }
 
-/// A source of what has this shape: a placeholder, a variable, or the handle of one.
+/// Returns a source of this shape: a placeholder, a variable, or the handle of a variable.
 fn source(name: &str, operation: &str, data_type: &str, sizes: &[i64]) -> String {
     let data_type = format!("type: {data_type}");
     let rest = attribute("dtype", &data_type) + &attribute("shape", &shape(sizes));
     node(name, operation, &[], &rest)
 }
 
-/// A constant of 32 bits.
+/// Returns a constant of 32-bit numbers.
 fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     let sizes: String = sizes.iter().map(|size| format!("dim {{ size: {size} }} ")).collect();
     let values: String = numbers.iter().map(|number| format!("int_val: {number} ")).collect();
@@ -33,8 +33,8 @@ fn constant(name: &str, sizes: &[i64], numbers: &[i32]) -> String {
     node(name, "Const", &[], &(rest + &attribute("value", &format!("tensor {{ {tensor} }}"))))
 }
 
-/// True if the importer accepts the nodes; if it refuses them, the diagnostic must be the shape at
-/// the node `op`, or at `m` in a function.
+/// Returns true if the importer accepts the nodes; if it refuses them, the diagnostic must be the
+/// shape at the node `op`, or at `m` in a function.
 fn is_accepted(nodes: &str) -> bool {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -158,8 +158,8 @@ fn what_a_call_gives_a_function_decides_nothing_before() {
     assert!(is_accepted(&(function.to_owned() + &nodes + &call)));
 }
 
-/// True if the importer accepts a call of a function that has this one node, for inputs of these
-/// shapes.
+/// Returns true if the importer accepts a call of a function with this one node, for inputs of
+/// these shapes.
 fn is_accepted_when_called(operation: &str, rest: &str, shapes: &[Option<&[i64]>]) -> bool {
     let count = shapes.len();
     let arguments: String =

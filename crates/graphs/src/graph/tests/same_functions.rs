@@ -1,10 +1,10 @@
-//! Functions and gradients that come twice in a library.
+//! Tests of functions and gradients that occur twice in a library.
 
 use serdes_testkit::fields::field;
 
 use crate::graph::{Form, Message, ReadOptions, StructureDiagnosticKind, read};
 
-/// A function with this name, more of its signature, and these fields.
+/// Encodes a function with this signature and these fields.
 fn function(signature: &[u8], rest: &[&[u8]]) -> Vec<u8> {
     let signature = [&field(1, b"f"), signature].concat();
     field(1, &[&field(1, &signature)[..], &rest.concat()].concat())
@@ -18,7 +18,7 @@ fn attribute(number: u8, key: &[u8], value: u8) -> Vec<u8> {
     field(number.into(), &[&field(1, key)[..], &field(2, &[0x18, value])].concat())
 }
 
-/// The diagnostic of a graph with this library, whichever message contains it.
+/// Returns the diagnostic of a graph with this library, which is the same in every kind of message.
 fn diagnostic(library: &[&[u8]]) -> Option<StructureDiagnosticKind> {
     let graph = field(2, &library.concat());
     let meta_graph = field(2, &graph);

@@ -1,4 +1,4 @@
-//! A small host in C's terms, and a platform of devices that follow no addresses.
+//! A small host that uses the C interface, and a platform of devices that dereference no addresses.
 
 use std::{
     ffi::{CStr, CString, c_char},
@@ -52,7 +52,7 @@ pub(crate) unsafe extern "C" fn message(status: *const TF_Status) -> *const c_ch
 pub(crate) const FUNCTIONS: StatusFunctions =
     StatusFunctions { new_status, delete_status, set_status, get_code, message };
 
-/// Calls with a status, and gives what it says.
+/// Runs `operation` with a new status, and returns the status's result.
 pub(crate) fn call(operation: impl FnOnce(*mut TF_Status)) -> Result<()> {
     // SAFETY: the functions of this host on a status of its own.
     unsafe {
@@ -128,8 +128,8 @@ impl Platform for Slabs {
     }
 }
 
-/// Oversized, zeroed memory for a struct, aligned for all of them; reached by one pointer, which
-/// stays good while the plug-in keeps it.
+/// Oversized, zeroed memory for a struct, aligned for all structs; reached by one pointer, which
+/// stays valid while the plug-in keeps it.
 pub(crate) struct StructBuffer<T>(*mut [u64; 512], std::marker::PhantomData<T>);
 
 impl<T> StructBuffer<T> {
@@ -161,7 +161,7 @@ impl<T> Drop for StructBuffer<T> {
     }
 }
 
-/// A registration, with all structs as large as a host of `layout` announces them.
+/// A registration, with all structs of the sizes that a host of `layout` declares.
 pub(crate) struct Registration {
     pub(crate) platform: StructBuffer<SP_Platform>,
     pub(crate) functions: StructBuffer<SP_PlatformFns>,
@@ -212,7 +212,7 @@ pub(crate) fn newest() -> &'static Layout {
     layout_named("tensorflow-2.14").unwrap()
 }
 
-/// A device of the newest layout, ready to be called.
+/// A device of the newest layout, ready for calls.
 pub(crate) struct Bench {
     pub(crate) registration: Registration,
     pub(crate) device: StructBuffer<SP_Device>,

@@ -1,4 +1,4 @@
-//! Tests of the table as a host in C uses it, over a plug-in with fault switches.
+//! Tests of the function table as a host in C uses it, over a plug-in with fault switches.
 
 mod host;
 mod plugin;
@@ -43,7 +43,7 @@ fn functions_that_the_sdk_lacks_answer_unimplemented() {
     assert!(wrong.message.contains("PJRT_Executable_GetCostAnalysis: this plug-in"), "{wrong:?}");
     let wrong = host.call(&mut PJRT_Client_CreateViewOfDeviceBuffer_Args::new()).unwrap_err();
     assert!(wrong.message.contains("does not have it"), "{wrong:?}");
-    // What came later than the minor that a plug-in says is not in its table.
+    // Functions later than the minor that a plug-in declares are not in its table.
     assert!(host.has(&PJRT_Event_Create_Args::new()).is_none());
 }
 
@@ -61,7 +61,7 @@ fn null_arguments_and_null_handles_are_errors() {
 #[test]
 fn functions_stay_within_their_arguments_and_refuse_null() {
     let host = Host::of::<Newest>();
-    // These make things of nothing; errors answer nothing.
+    // The first two create objects without a handle; the functions of errors return no error.
     let others =
         ["PJRT_Client_Create", "PJRT_Event_Create", "PJRT_Error_Destroy", "PJRT_Error_Message"];
     let mut refused = 0;
@@ -69,7 +69,7 @@ fn functions_stay_within_their_arguments_and_refuse_null() {
         let Some(offset) = function.offset(NEWEST_MINOR) else { continue };
         let arguments = pjrt::structure(&format!("{}_Args", function.name)).unwrap();
         let size = arguments.size(NEWEST_MINOR).unwrap().size_of;
-        // The macro of the attributes forgot a field once, which is written although.
+        // The macro of the attributes once forgot a field, which is nevertheless written.
         let shortest = if function.name == "PJRT_Plugin_Attributes" { 32 } else { 0 };
         for declared in (shortest..=size + 16).chain([usize::MAX]) {
             let mut bytes = [0xaa_u8; 512];
@@ -256,7 +256,7 @@ fn an_array_outlives_its_client_and_work_on_its_way_its_array() {
         let client = host.client_with(&[("slow", 2)]).unwrap();
         let (array, done) = client.begin_put(&bytes);
         drop(client);
-        // The read waits for the write, and is the last that has the client.
+        // The read waits for the write, and is the last holder of the client.
         let (read, got) = array.begin_read();
         drop(array);
         assert_eq!(host.wait(done), Ok(()));
@@ -324,7 +324,7 @@ fn a_framework_keeps_data_of_its_own_at_a_memory() {
         set(memory, second, data(10), Some(destroy));
         assert_eq!((get(memory, first), get(memory, second)), (data(1), data(10)));
         assert_eq!(DESTROYED.load(Ordering::SeqCst), 0);
-        // What was there before is destroyed, once; NULL takes away.
+        // The previous data are destroyed, once; NULL removes them.
         set(memory, first, data(100), Some(destroy));
         assert_eq!(DESTROYED.load(Ordering::SeqCst), 1);
         set(memory, second, data(0), Some(destroy));
@@ -333,7 +333,7 @@ fn a_framework_keeps_data_of_its_own_at_a_memory() {
         set(memory, second, data(1000), None);
         set(std::ptr::null_mut(), first, data(1), None);
     }
-    // The rest goes with the client.
+    // The rest is destroyed with the client.
     drop(client);
     assert_eq!(DESTROYED.load(Ordering::SeqCst), 111);
 }

@@ -5,7 +5,8 @@ fn shape(element_type: ElementType, dimensions: &[i64]) -> Shape {
     Shape::new(element_type, dimensions.to_vec()).unwrap()
 }
 
-/// The bytes that a device gets of host memory, whose lowest byte that is touched is the first.
+/// Returns the bytes that a device gets from host memory, which begins with the lowest byte of the
+/// array.
 fn gathered(array: &HostArray, bytes: &[u8]) -> Vec<u8> {
     assert_eq!(array.extent(), bytes.len());
     // SAFETY: `bytes` is borrowed for the call.
@@ -21,7 +22,7 @@ fn gathered(array: &HostArray, bytes: &[u8]) -> Vec<u8> {
     device
 }
 
-/// Memory of the host after receiving a device's bytes.
+/// Returns the host's memory after receiving a device's bytes.
 fn scattered(array: &HostArray, device: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0xee; array.extent()];
     // SAFETY: `bytes` is ours alone for the call.
@@ -112,7 +113,7 @@ fn chunks_keep_their_place_in_arrays_with_gaps() {
         (ElementType::F32, 4),
         (ElementType::C128, 16),
     ] {
-        // Rows of three of five elements, two planes apart, the planes in reverse.
+        // Rows of three out of five elements, two planes apart, with the planes in reverse.
         let (element, columns) = (width as i64, 3);
         let strides = [-40 * element, 10 * element, element];
         let array = HostArray::strided(shape(element_type, &[2, 4, columns]), &strides).unwrap();

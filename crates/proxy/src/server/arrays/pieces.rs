@@ -387,7 +387,7 @@ mod tests {
                 }
             };
             assert!(found == bytes);
-            // As many as there are pieces of 4 MiB, at least.
+            // At least one step per piece of 4 MiB.
             assert!(steps as i64 > size / STEP as i64, "{steps}");
         }
     }

@@ -313,7 +313,7 @@ mod tests {
             }
             prop_assert_eq!(&target, &expected);
 
-            // And back: gaps stay as they are.
+            // Copied back; the gaps are unchanged.
             let mut back = memory.clone();
             let elements = expected.iter().map(|byte| !byte).collect::<Vec<_>>();
             dense.copy_block(&elements, &zero, &region, &mut back, &zero, &shape).unwrap();

@@ -147,7 +147,7 @@ mod tests {
         for (case, make) in make.iter().enumerate() {
             make(&place.file(5));
             assert_eq!(place.refusal(5, size), missing, "case {case}");
-            // It is not the server's to remove either.
+            // The server must not remove it either.
             assert!(fs::symlink_metadata(place.file(5)).is_ok(), "case {case}");
             fs::remove_file(place.file(5)).or_else(|_| fs::remove_dir(place.file(5))).unwrap();
         }
@@ -176,7 +176,7 @@ mod tests {
         fs::write(place.file(1), "abc").unwrap();
         give(&place.file(1), 1001);
         assert_eq!(place.refusal(1, 3).code(), StatusCode::NotFound);
-        // Of the directory's owner: theirs; the server's own was moved there by them.
+        // The files belong to the directory's owner, who also moved the server's own file there.
         give(&place.directory(), 1001);
         fs::write(place.file(2), "def").unwrap();
         assert_eq!(place.refusal(2, 3).code(), StatusCode::NotFound);

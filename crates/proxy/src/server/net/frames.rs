@@ -370,7 +370,7 @@ mod tests {
     use crate::server::budget::Budget;
     use serdes::{codec::StatusCode, proto::xla::ifrt::proxy::GrpcHostBufferStoreRequest as Chunk};
 
-    /// A body that a test writes.
+    /// A body that is written by a test.
     struct Written(mpsc::UnboundedReceiver<Bytes>);
 
     impl tonic::codegen::Body for Written {
@@ -483,7 +483,7 @@ mod tests {
     async fn no_memory_and_no_room_is_taken_for_bytes_that_have_not_come() {
         let quota = quota(1 << 20);
         let (sender, mut messages) = messages(&quota);
-        // 511 MiB are announced; a few bytes of them come.
+        // 511 MiB are announced, but only a few bytes arrive.
         sender.send(Bytes::from_static(&[0, 0x1f, 0xf0, 0, 0])).unwrap();
         sender.send(Bytes::from_static(&[7; 1000])).unwrap();
         let reading = messages.next(most);
@@ -491,7 +491,7 @@ mod tests {
         let waited = tokio::time::timeout(Duration::from_millis(20), &mut reading).await;
         assert!(waited.is_err());
         assert!(quota.take_now((1 << 20) - (64 << 10)).is_ok());
-        // And then it stands still.
+        // Then nothing more arrives.
         assert_eq!(reading.await.unwrap_err().code(), StatusCode::DeadlineExceeded);
         assert!(quota.take_now(1 << 20).is_ok());
     }

@@ -302,7 +302,7 @@ mod tests {
         let callback = doubling();
         let own = Arc::clone(&callback);
         let called = std::thread::spawn(move || own.call(Bytes::new()));
-        // Taken, and never answered.
+        // The call is taken, but never answered.
         drop(callback.next().await.unwrap());
         assert!(called.join().unwrap().unwrap_err().contains("has gone"));
         let own = Arc::clone(&callback);

@@ -371,7 +371,7 @@ mod tests {
         let whole = |sharding: &OpSharding| whole_shape(sharding, &shard).unwrap().dims().to_vec();
         let tiles = |dims: &[i64]| TileAssignment::iota(dims, [8], [0]).unwrap();
         assert_eq!(whole(&OpSharding::tiled(tiles(&[4, 2]))), [8, 6]);
-        // Copies are no parts.
+        // Replicas do not count as parts.
         assert_eq!(whole(&OpSharding::partially_replicated(tiles(&[1, 4, 2]))), [2, 12]);
         for sharding in [OpSharding::replicated(), OpSharding::manual(), OpSharding::maximal(0)] {
             assert_eq!(whole(&sharding), [2, 3]);

@@ -167,7 +167,8 @@ mod tests {
         version::SerDesVersion,
     };
 
-    /// Returns a function of two operands, of two bytes and of one, which gives one byte and three.
+    /// Returns a function with operands of two bytes and one byte, and results of one byte and
+    /// three bytes.
     fn exchange(limit: Duration) -> Arc<Exchange> {
         let argument = |channel_id, bytes: i64| HostCallbackArgument {
             channel_id,
@@ -194,7 +195,7 @@ mod tests {
             let own = Arc::clone(&exchange);
             let receiving = thread::spawn(move || (own.received(1), own.received(0)));
             let call = exchange.callback.next().await.unwrap();
-            // In the order of the operands, not in that in which they came.
+            // In the order of the operands, not in the order of arrival.
             assert_eq!(call.operands, [7, 8, turn][..]);
             call.answer(Ok(Bytes::copy_from_slice(&[turn, 1, 2, 3]))).unwrap();
             sending.join().unwrap().unwrap();
@@ -235,9 +236,9 @@ mod tests {
         let short = exchange(Duration::from_millis(10));
         assert_eq!(short.received(0), None);
         short.sent(0, &[1, 2], true).unwrap();
-        // The other operand does not come, and this one comes again.
+        // The other operand does not arrive, and this one arrives again.
         assert!(short.sent(0, &[1, 2], true).unwrap_err().contains("callback-seconds"));
-        // Nor does a client that answers.
+        // No client answers the call.
         let short = exchange(Duration::from_millis(10));
         short.sent(0, &[1, 2], true).unwrap();
         assert!(short.sent(1, &[1], true).unwrap_err().contains("callback-seconds"));

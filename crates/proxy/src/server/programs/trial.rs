@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails as it is told to, and counts how often it is asked.
+    /// A compiler that fails on request, and counts its calls.
     #[derive(Debug)]
     struct FixedOutcome(Result<(), TrialFailure>, AtomicUsize);
 

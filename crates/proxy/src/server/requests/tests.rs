@@ -26,11 +26,11 @@ use crate::{
     status::status,
 };
 
-/// A request as an execution is one: a program that doubles each byte of an array.
+/// A request like an execution: a program that doubles each byte of an array.
 struct Execute {
     argument: u64,
     result: u64,
-    /// A future that says when the result is there.
+    /// A future that becomes ready with the result.
     ready: u64,
 }
 
@@ -88,7 +88,7 @@ impl Work for Doubling {
         let outcome = done.as_ref().map(drop).map_err(Clone::clone);
         self.result.keep(done);
         self.ready.keep(outcome.clone());
-        // The first answer of an execution comes at once; its errors come with the results.
+        // An execution is answered at once; its errors are reported with the results.
         Ok(Response::LoadedExecutableExecuteResponse(LoadedExecutableExecuteResponse::default()))
     }
 }
@@ -117,7 +117,7 @@ async fn results_of_a_computation_are_used_before_it_has_run() {
     let second = take_up(&Execute { argument: 2, result: 3, ready: 91 }, &session);
     let ready = check(&session, 91);
     assert!(matches!(ready, Answer::Later(_)));
-    // The handle of an argument may go before the computation that has it.
+    // The handle of an argument may be destroyed before the computation that uses it.
     let gone = DestructArrayRequest { array_handle: vec![1, 2] };
     assert_eq!(code(reply(begin(&session, Some(&Body::DestructArrayRequest(gone)))).await), Ok(()));
     let waiting = tokio::spawn(async move { tokio::join!(reply(ready), reply(second)) });
@@ -128,7 +128,7 @@ async fn results_of_a_computation_are_used_before_it_has_run() {
     ready.unwrap();
     second.unwrap();
     assert_eq!(&client.get(3, 9).await.unwrap()[..], [4, 8, 12]);
-    // Known by now, and asked once.
+    // The result is known by now, and can be asked for only once.
     assert!(matches!(check(&session, 90), Answer::Now(Ok(_))));
     assert_eq!(code(reply(check(&session, 90)).await), Err(StatusCode::NotFound));
 }
@@ -137,14 +137,14 @@ async fn results_of_a_computation_are_used_before_it_has_run() {
 async fn errors_of_a_computation_come_with_its_results() {
     let mut client = Client::of(server(1).local_session(Ranges::supported()).unwrap());
     let session = Arc::clone(client.session.session());
-    // Its data are shorter than it says.
+    // Its data are shorter than declared.
     client.session.store(1, bytes::Bytes::from_static(b"ab")).await.unwrap();
     client.make(1, DType::U8, &[3], &on(&[0])).await.unwrap_err();
     let executed = take_up(&Execute { argument: 1, result: 2, ready: 90 }, &session);
     assert_eq!(code(reply(executed).await), Ok(()));
     assert_eq!(code(reply(check(&session, 90)).await), Err(StatusCode::InvalidArgument));
     assert_eq!(client.get(2, 9).await, Err(StatusCode::InvalidArgument));
-    // What cannot be planned at all says so in its answer as well.
+    // A request that cannot be planned reports the error in its answer as well.
     let refused = take_up(&Execute { argument: 77, result: 3, ready: 91 }, &session);
     assert!(matches!(&refused, Answer::Now(Err(status)) if status.code() == StatusCode::NotFound));
     assert_eq!(code(reply(check(&session, 91)).await), Err(StatusCode::NotFound));
@@ -164,8 +164,7 @@ async fn dropped_computation_leaves_no_waiter() {
     assert_eq!(code(reply(ready).await), Err(StatusCode::Cancelled));
 }
 
-/// The definition of the messages: numbers of requests by their names, and the fields of each by
-/// their names.
+/// The definitions of the messages: numbers of requests by name, and the fields of each by name.
 struct Messages {
     requests: BTreeMap<String, u32>,
     fields: BTreeMap<String, BTreeMap<String, u32>>,
@@ -199,7 +198,7 @@ impl Messages {
         Self { requests, fields }
     }
 
-    /// A request with one of its fields, if any.
+    /// Encodes a request with one of its fields, if any.
     fn request(&self, name: &str, field: Option<(u32, u64)>) -> Body {
         let mut body = Vec::new();
         if let Some((number, value)) = field {

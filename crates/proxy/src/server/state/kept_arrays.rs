@@ -116,7 +116,7 @@ mod tests {
         Kept { owner, array, saved, _reservation: None }
     }
 
-    /// The sums as a scan of all arrays finds them.
+    /// Returns the sums that a scan of all arrays finds.
     fn scan(arrays: &KeptArrays) -> (usize, HashMap<usize, usize>) {
         let mut counts = HashMap::new();
         for array in arrays.values().filter_map(|kept| kept.array.as_ref()) {

@@ -61,7 +61,7 @@ impl Folder {
         self.builder().build().unwrap()
     }
 
-    /// The names in the file.
+    /// Returns the names in the file.
     fn names(&self) -> Vec<String> {
         names(&self.path())
     }
@@ -74,7 +74,7 @@ impl Folder {
         bytes
     }
 
-    /// The files beside the lock of a server that is there.
+    /// Returns the files beside the lock of a running server.
     fn files(&self) -> Vec<String> {
         let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
         let mut files: Vec<_> =
@@ -89,12 +89,12 @@ fn names(path: &Path) -> Vec<String> {
     Reader::open(path).unwrap().names().map(str::to_owned).collect()
 }
 
-/// A session with that initialization data, of a client of which nothing is known.
+/// Opens a session with that initialization data, for a client without identification.
 fn open(server: &Server, data: &[(&str, &str)]) -> Client {
     open_as(server, &server.registry.own_caller(), data)
 }
 
-/// A client that has shown a token of which this is the hash.
+/// Returns a client that has shown a token with this hash.
 fn known(server: &Server, token: u8) -> Caller {
     let caller = server.registry.own_caller();
     let identity = Identity { token: Some([token; 32]), ..caller.identity };
@@ -115,7 +115,7 @@ async fn init(client: &mut Client) -> Result<InitResponse, StatusCode> {
     }
 }
 
-/// A session whose client gives it a name, and has it.
+/// Opens a session to which the client gives a name, and asserts that it has the name.
 async fn named(server: &Server, name: &str) -> Client {
     let mut client = open(server, &[("serdes.state.name", name)]);
     init(&mut client).await.unwrap();
@@ -128,7 +128,7 @@ fn handle(answer: InitResponse, array: &str) -> Option<u64> {
     map.int64(&format!("serdes.state.handle.{array}")).ok().map(i64::cast_unsigned)
 }
 
-/// Result of a deletion's future.
+/// Returns the result of a deletion's future.
 async fn delete(client: &mut Client, handle: u64) -> Result<(), StatusCode> {
     let request = DeleteArrayRequest { array_handle: vec![handle] };
     let answer = client.ask(Request::DeleteArrayRequest(request)).await?;
@@ -156,7 +156,7 @@ async fn snapshot_of_an_unnamed_client_outlives_the_server() {
     assert_eq!(server.save().await.unwrap(), 3);
     client.destruct(1).await.unwrap();
     drop(client);
-    // Their names are not given to another.
+    // Their names are not given to other arrays.
     let mut other = open(&server, &[]);
     other.put(1, b"other", &on(&[0])).await.unwrap();
     assert_eq!(server.save().await.unwrap(), 4);
@@ -198,7 +198,7 @@ async fn pending_arrays_are_left_out_of_a_save_without_waiting() {
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
-    // Announced, and never sent.
+    // A host buffer that is announced, but never sent.
     let mut idle = open(&server, &[]);
     let waiting = tokio::spawn(async move { idle.make(1, DType::U8, &[4], &on(&[0])).await });
     let spec = ArraySpec::new(DType::U8, Shape::new([1]).unwrap(), on(&[0]));
@@ -236,7 +236,7 @@ async fn only_a_deletion_takes_a_named_array_out_of_the_state() {
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names(), ["model/1", "model/4"]);
 
-    // One of before, by the handle that every client is told.
+    // An array of the earlier server, by the handle that every client gets.
     let server = place.server();
     let mut client = open(&server, &[]);
     let answer = init(&mut client).await.unwrap();
@@ -267,7 +267,7 @@ async fn arrays_with_server_chosen_handles_are_saved() {
     assert!(name.starts_with("model/"), "{name}");
     assert_eq!(place.bytes(name), b"one");
 
-    // One that the server shows has its name, and no other.
+    // An array that the server shows keeps its only name.
     let server = place.server();
     let client = named(&server, "model").await;
     assert_eq!(server.save().await.unwrap(), 1);
@@ -276,7 +276,7 @@ async fn arrays_with_server_chosen_handles_are_saved() {
     assert_eq!(place.names(), std::slice::from_ref(name));
 }
 
-/// Gives arrays of a session to a program, which takes them.
+/// Donates arrays of a session to a program.
 fn give(server: &Server, handles: &[u64]) {
     let sessions: Vec<_> = server.registry.sessions().values().cloned().collect();
     let [session] = &sessions[..] else { panic!("{} sessions", sessions.len()) };
@@ -292,11 +292,11 @@ async fn donated_array_leaves_the_state_with_the_next_save() {
     let place = Folder::new();
     let server = place.server();
     let mut client = named(&server, "model").await;
-    // Steps of a loop, each of which is saved.
+    // Steps of a loop; the state is saved after each of them.
     for step in 1..=5 {
         if step > 1 {
             give(&server, &[step - 1]);
-            // Nothing came of it yet: it is the last that there is.
+            // There is no result yet, so the donated array is kept.
             server.save().await.unwrap();
             assert_eq!(place.names(), [format!("model/{}", step - 1)]);
         }
@@ -304,7 +304,7 @@ async fn donated_array_leaves_the_state_with_the_next_save() {
         server.save().await.unwrap();
         assert_eq!(place.names(), [format!("model/{step}")]);
     }
-    // What came of it failed, or is not there yet.
+    // The result failed, or is not ready yet.
     give(&server, &[5]);
     let spec = ArraySpec::new(DType::U8, Shape::new([1]).unwrap(), on(&[0]));
     let request = MakeErrorArraysRequest {
@@ -329,7 +329,7 @@ async fn donated_array_leaves_the_state_with_the_next_save() {
     assert_eq!(place.names(), ["model/5", "model/7"]);
     drop(later);
     drop(waits);
-    // Nor does it go with its session.
+    // Nor is it removed with its session.
     drop(client);
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names(), ["model/5", "model/7"]);
@@ -373,7 +373,7 @@ async fn names_belong_to_who_made_them() {
     for attack in attacks {
         let mut second = open(&server, &[attack]);
         assert_eq!(init(&mut second).await, Err(StatusCode::AlreadyExists), "{attack:?}");
-        // Its arrays are saved all the same, under other names.
+        // Its arrays are still saved, under other names.
         second.put(1, b"evil", &on(&[0])).await.unwrap();
         second.put(9, b"evil", &on(&[0])).await.unwrap();
         server.save().await.unwrap();
@@ -431,7 +431,7 @@ async fn stop_without_changes_leaves_the_file_alone() {
         .map(|end| names(&place.0.path().join(format!("state.sds{end}"))).len())
         .into();
     assert_eq!(counts, [5, 4, 3]);
-    // A file that somebody has taken away is written again.
+    // A file that was removed is written again.
     fs::remove_file(place.path()).unwrap();
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names().len(), 5);
@@ -445,7 +445,7 @@ async fn save_that_fails_at_the_stop_is_retried_without_loss() {
     client.put(1, b"abc", &on(&[0])).await.unwrap();
     server.save().await.unwrap();
     client.put(2, b"def", &on(&[0])).await.unwrap();
-    // The folder is away when the server stops, and comes back while it tries.
+    // The folder is missing when the server stops, and reappears while the server retries.
     let (folder, away) = (place.0.path().to_path_buf(), place.0.path().with_extension("away"));
     fs::rename(&folder, &away).unwrap();
     let back = {
@@ -476,7 +476,7 @@ async fn a_save_that_is_given_up_ends_the_stop() {
     let server = place.server();
     let mut client = named(&server, "model").await;
     client.put(1, b"abc", &on(&[0])).await.unwrap();
-    // As one that hangs: it holds what the next save waits for.
+    // Acts like a hanging save: it holds the lock for which the next save waits.
     let hanging = Arc::clone(&server.registry.state.saving).lock_owned().await;
     let hurry = server.clone();
     let error = stop(server, async move {
@@ -536,11 +536,11 @@ async fn unreadable_arrays_of_the_old_state_are_kept_beside_it() {
     client.put(2, &[2; 100], &on(&[0])).await.unwrap();
     server.save().await.unwrap();
     drop(client);
-    // A disk forgets some bytes of the second.
+    // The disk corrupts some bytes of the second array.
     let mut bytes = fs::read(place.path()).unwrap();
     let at = bytes.windows(100).position(|part| part == [2; 100]).unwrap();
     bytes[at + 50] ^= 1;
-    // In place: the server has the file open.
+    // Changed in place, because the server has the file open.
     let mut file = fs::OpenOptions::new().write(true).open(place.path()).unwrap();
     std::io::Write::write_all(&mut file, &bytes).unwrap();
     let mut client = open(&server, &[]);
@@ -549,7 +549,7 @@ async fn unreadable_arrays_of_the_old_state_are_kept_beside_it() {
     assert!(error.to_string().contains("checksum"), "{error}");
     assert_eq!(place.names(), ["session-1/1", "session-2/1"]);
     assert_eq!(names(&place.0.path().join("state.sds.1")), ["session-1/1", "session-1/2"]);
-    // Said once.
+    // This is reported once.
     server.save().await.unwrap();
     drop(client);
     stop(server, async {}).await.unwrap();
@@ -572,7 +572,7 @@ async fn restored_arrays_count_for_what_a_server_may_hold() {
     let refused = client.put(3, &[3; 1025], &on(&[0])).await;
     assert_eq!(refused, Err(StatusCode::ResourceExhausted));
     client.put(4, &[4; 1024], &on(&[0])).await.unwrap();
-    // It goes when a client deletes it.
+    // It is removed when a client deletes it.
     client.delete(restored).await.unwrap();
     client.put(5, &[5; 2048], &on(&[0])).await.unwrap();
     drop(client);
@@ -623,7 +623,7 @@ async fn a_state_is_written_for_the_builds_that_are_asked_for() {
     let wanted = Versions::minimum();
     assert_eq!(reader.ifrt_version(), wanted.specs().number());
     assert_eq!(reader.format(), wanted.container().number());
-    // Another choice is a reason to write it again.
+    // If another version is chosen, the file is written again.
     drop(client);
     stop(server, async {}).await.unwrap();
     stop(place.builder().build().unwrap(), async {}).await.unwrap();
@@ -675,7 +675,7 @@ async fn arrays_of_an_authenticated_client_stay_its_own() {
         let mut other = open_as(&server, &caller, &[("serdes.state.name.1", "model/1")]);
         assert_eq!(init(&mut other).await, Err(StatusCode::AlreadyExists));
     }
-    // Who is known takes nothing out that is everybody's, and its own.
+    // An identified client cannot delete arrays without an owner, but can delete its own.
     let mut alice = open_as(&server, &known(&server, 1), &name);
     let answer = init(&mut alice).await.unwrap();
     let others = handle(answer.clone(), "free/1").unwrap();

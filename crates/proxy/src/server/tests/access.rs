@@ -1,4 +1,4 @@
-//! Who may: tokens, certificates, ids.
+//! Tests of access: tokens, certificates, ids.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
     service,
 };
 
-/// A client by hand: its source address, and the token that it sends.
+/// A client without the client library: its source address, and the token that it sends.
 pub(crate) struct Caller<'a> {
     pub(crate) server: &'a str,
     pub(crate) from: &'static str,
@@ -107,8 +107,8 @@ impl Caller<'_> {
         Ok(bytes)
     }
 
-    /// Opens a session with this initialization data, and asks for `requests`; the first answer,
-    /// and the stream.
+    /// Opens a session with this initialization data, and sends `requests`; returns the first
+    /// answer, and the stream.
     pub(crate) async fn session(
         &self,
         data: AttributeMap,
@@ -142,7 +142,7 @@ pub(crate) struct OpenSession {
     _requests: tokio::sync::mpsc::UnboundedSender<IfrtRequest>,
 }
 
-/// The id that the first answer of a session gives.
+/// Returns the id in the first answer of a session.
 fn id_of(answer: Option<IfrtResponse>) -> u64 {
     match answer.unwrap().response {
         Some(Response::InitResponse(init)) => init.session_id,
@@ -171,7 +171,7 @@ fn host_buffers_are_only_for_the_client_of_their_session() {
         let unknown = outsider.look_up(id ^ 1, 2).await.unwrap_err();
         for status in refused {
             assert_eq!(status.code(), Code::NotFound);
-            // Nothing tells a session of another from none.
+            // The session of another client cannot be distinguished from a missing one.
             assert_eq!(
                 status.message(),
                 unknown.message().replace(&(id ^ 1).to_string(), &id.to_string())
@@ -199,8 +199,8 @@ fn ids_of_sessions_and_handles_of_the_server_cannot_be_guessed() {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), count);
-        // Among as many random numbers, no two are as near to each other as numbers in a row: the
-        // odds are one in 10^14.
+        // Among this many random numbers no two are as close as consecutive numbers; the odds are
+        // one in 10^14.
         assert!(numbers.windows(2).all(|pair| pair[1] - pair[0] > 1 << 8), "{numbers:?}");
     });
 }
@@ -342,7 +342,7 @@ fn tokens_that_are_short_are_refused_with_their_line() {
     }
 }
 
-/// A certificate of an authority, and its key, in PEM.
+/// Returns a certificate of an authority, and its key, in PEM.
 fn signed(name: &str, issuer: &Issuer<'_, KeyPair>) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let certificate =
@@ -390,7 +390,7 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         let without =
             Client::connect_with(&address, options().with_token("a-token-that-is-long")).await;
         assert!(matches!(without, Err(ProxyError::Connection { .. })), "{without:?}");
-        // What it may be is said where only the end of the connection is seen.
+        // If only the end of the connection is seen, the message names the possible reason.
         let without = without.unwrap_err().to_string();
         assert!(without.contains("a certificate of its clients"), "{without}");
         let plain = Client::connect_with(&running.address, options()).await.unwrap_err();
@@ -398,7 +398,7 @@ fn only_clients_with_a_certificate_of_the_authority_get_in() {
         let wrong = options().with_certificate(other.as_bytes(), other_key.as_bytes());
         let wrong = Client::connect_with(&address, wrong.with_token("a-token-that-is-long")).await;
         assert!(matches!(wrong, Err(ProxyError::Connection { .. })), "{wrong:?}");
-        // Both are wanted.
+        // The certificate and the token are both required.
         let error = Client::connect_with(&address, certified()).await.unwrap_err();
         assert!(matches!(error, ProxyError::Status(_)), "{error}");
         drop((array, client));
@@ -429,7 +429,7 @@ fn certificates_are_exchanged_while_the_server_runs() {
         };
         let client = Client::connect_with(&address, trusting(&old_authority)).await.unwrap();
         let (certificate, key) = signed("localhost", &new_issuer);
-        // What cannot be used changes nothing.
+        // An unusable certificate changes nothing.
         let (other, _) = signed("localhost", &old_issuer);
         for (certificate, key) in [("none", &key), (&other, &key)] {
             let replaced = running.server.replace_certificates(certificate, key, None);
@@ -439,14 +439,14 @@ fn certificates_are_exchanged_while_the_server_runs() {
         running.server.replace_certificates(&certificate, &key, None).unwrap();
         negotiate_with(&address, &trusting(&new_authority)).await.unwrap();
         assert!(negotiate_with(&address, &trusting(&old_authority)).await.is_err());
-        // And so is who may.
+        // The authority of the clients' certificates is replaced as well.
         let wanted = Some(new_authority.as_bytes());
         running.server.replace_certificates(&certificate, &key, wanted).unwrap();
         assert!(negotiate_with(&address, &trusting(&new_authority)).await.is_err());
         let (own, own_key) = signed("a client", &new_issuer);
         let certified = trusting(&new_authority).with_certificate(own, own_key);
         negotiate_with(&address, &certified).await.unwrap();
-        // The connection of before is still one.
+        // The earlier connection still works.
         let shape = Shape::new([3]).unwrap();
         let array = client.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
         drop((array, client));

@@ -1,4 +1,4 @@
-//! Kinds of the errors that servers and clients meet.
+//! Tests of the kinds of the errors of servers and clients.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-/// The error of a server that cannot begin with its state.
+/// Returns the error of a server that cannot start with its state.
 fn error_of_state(path: &Path) -> ProxyError {
     let server = Server::builder(&plugin()).state(path).state_versions(Versions::current());
     server.build().unwrap_err()
 }
 
-/// The kind of the error of a server whose state has these bytes.
+/// Returns the kind of the error of a server whose state has these bytes.
 fn kind_of_state(bytes: &[u8]) -> ErrorKind {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.sds");
@@ -67,7 +67,7 @@ fn error_kinds_of_a_client_that_cannot_connect() {
         let wrong = ClientOptions::new().with_token("another-token-than-that-one");
         let error = Client::connect_with(&running.address, wrong).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-        // Versions that do not overlap are a refusal, and no damage.
+        // Versions that do not overlap are a refusal, not damage.
         let new = Ranges::supported().with_serdes(range(1, 1));
         let right = ClientOptions::new().with_token("the-token-of-this-test");
         let error = Client::connect_with(&running.address, right.with_ranges(new)).await;
@@ -100,7 +100,7 @@ fn error_kinds_of_a_session() {
         let expected = [ErrorKind::NotFound, ErrorKind::InvalidInput];
         assert!(expected.contains(&error.kind()), "{error}");
         let other = put(4, vec![0; 4]).await.unwrap();
-        // Without a file for the state there is nothing to keep arrays in.
+        // Without a file for the state, arrays cannot be kept.
         let error = client.keep("run", [("run/w", &other)], None).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         running.stop().await.unwrap();

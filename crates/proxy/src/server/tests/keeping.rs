@@ -1,4 +1,4 @@
-//! Arrays that are kept while their session is open.
+//! Tests of arrays that are kept while their session is open.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ async fn put(client: &Client, bytes: &'static [u8]) -> RemoteArray {
     client.put(DType::U8, &shape, DeviceId(0), bytes).await.unwrap()
 }
 
-/// The arrays that a client sees, with their bytes.
+/// Returns the arrays that a client sees, with their bytes.
 async fn seen(client: &Client) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for (name, array) in client.current_state_arrays().await.unwrap() {
@@ -64,14 +64,15 @@ fn keep_replaces_all_below_a_name_while_its_session_is_open() {
         client.keep("run", [("run/w@1", &w), ("run/b@1", &b)], None).await.unwrap();
         let first = [pair("run/b@1", b"b1"), pair("run/w@1", b"w1")];
         assert_eq!(seen(&client).await, first);
-        // Another session sees them at once, and replaces them; a neighbour's name is its own.
+        // Another session sees them at once, and replaces them; arrays under a similar name are not
+        // affected.
         assert_eq!(seen(&other).await, first);
         let (w, x) = (put(&other, b"w2").await, put(&other, b"x").await);
         other.keep("runs", [("runs/x", &x)], None).await.unwrap();
         other.keep("run", [("run/w@2", &w)], None).await.unwrap();
         let second = [pair("run/w@2", b"w2"), pair("runs/x", b"x")];
         assert_eq!(seen(&client).await, second);
-        // The ends of handles and of sessions take nothing out, and put nothing in.
+        // Destroying handles and ending sessions neither removes nor adds arrays.
         drop((w, b, x, other));
         assert_eq!(seen(&client).await, second);
         assert_eq!(running.server.save().await.unwrap(), 2);
@@ -101,7 +102,7 @@ fn keep_leaves_the_state_as_it_was_where_it_is_refused() {
         }
         client.delete(&new).await.unwrap();
         assert!(client.keep("run", [("run/n", &new)], None).await.is_err());
-        // An open session that has the name for itself keeps others out.
+        // An open session with an exclusive name excludes others.
         let holder = connect(&running, "model", None).await;
         let refused = client.keep("model", [("model/w", &kept)], None).await.unwrap_err();
         assert_eq!(code(&refused), StatusCode::AlreadyExists);
@@ -137,7 +138,7 @@ fn keep_by_a_new_token_replaces_what_the_old_one_kept() {
         let renewed = connect(&running, "run/.b", Some(NEW)).await;
         assert_eq!(seen(&renewed).await, []);
         let w = put(&renewed, b"new").await;
-        // The name is the old token's, and so are its arrays, until somebody shows that one, too.
+        // The name and its arrays belong to the old token, until a client shows that token as well.
         for (previous, expected) in [
             (None, StatusCode::AlreadyExists),
             (Some(OTHER), StatusCode::AlreadyExists),
@@ -150,7 +151,7 @@ fn keep_by_a_new_token_replaces_what_the_old_one_kept() {
         renewed.keep("run", [("run/w", &w)], Some(OLD)).await.unwrap();
         assert_eq!(seen(&renewed).await, [pair("run/w", b"new")]);
         assert_eq!(seen(&client).await, []);
-        // The old token goes, and nothing with it.
+        // The old token is removed; nothing else is lost.
         running.server.replace_tokens(tokens(&[NEW, OTHER]));
         assert_eq!(seen(&renewed).await, [pair("run/w", b"new")]);
         drop((client, renewed));

@@ -1,4 +1,4 @@
-//! The server as a whole: without a network, and over one.
+//! Tests of the whole server, without and with a network.
 
 mod access;
 mod error_kinds;

@@ -1,6 +1,6 @@
-//! Random sequences of requests against a model of a session: arrays of two dimensions, cut by rows
-//! or columns or held whole, that are made, copied, taken apart, put together, cut anew, seen as
-//! another shape, deleted and forgotten, at every negotiated version.
+//! Compares random sequences of requests with a model of a session: two-dimensional arrays, cut by
+//! rows or columns or replicated, that are created, copied, disassembled, assembled, resharded,
+//! bitcast, deleted and destroyed, at every negotiated version.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ struct Cut {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// Each device has all of it.
+    /// Each device has the whole array.
     Whole,
     /// The first device has the upper half, the second the lower one.
     Rows,
@@ -58,7 +58,7 @@ impl Cut {
         HloSharding::new(devices, MemoryKind::new("device"), tiles).unwrap().into()
     }
 
-    /// Another one that can hold an array of these dimensions in halves.
+    /// Returns another layout that can hold an array of these dimensions in halves.
     fn fitting(self, [rows, columns]: [usize; 2]) -> Self {
         let even = match self.by {
             By::Whole => true,
@@ -72,7 +72,7 @@ impl Cut {
     }
 
     /// # Errors
-    /// NOT_FOUND for a device that the server does not have.
+    /// Returns NOT_FOUND for a device that the server does not have.
     fn check(&self) -> Result<(), StatusCode> {
         if self.devices.iter().all(|device| *device < 2) {
             Ok(())
@@ -81,7 +81,7 @@ impl Cut {
         }
     }
 
-    /// The first row and column of each shard, and its dimensions.
+    /// Returns the first row and column of each shard, and its dimensions.
     fn parts(&self, [rows, columns]: [usize; 2]) -> Vec<([usize; 2], [usize; 2])> {
         let count = self.devices.len();
         (0..count)
@@ -94,7 +94,7 @@ impl Cut {
     }
 }
 
-/// An array: each shard's bytes, row by row, or why there are none.
+/// An array: each shard's bytes, row by row, or the reason why there are none.
 #[derive(Clone, Debug)]
 struct Value {
     dims: [usize; 2],
@@ -115,7 +115,7 @@ impl Value {
         spec(self.dims, &self.cut)
     }
 
-    /// Bytes that a client reads: the needed shards, in the order of the devices.
+    /// Returns the bytes that a client reads: the needed shards, in the order of the devices.
     fn read(&self) -> Result<Vec<u8>, StatusCode> {
         let mut whole = vec![0; self.dims[0] * self.dims[1]];
         for (shard, (origin, shape)) in self.shards.iter().zip(self.cut.parts(self.dims)) {
@@ -132,7 +132,7 @@ impl Value {
         Ok(whole)
     }
 
-    /// The failure of the first shard that has failed.
+    /// Returns the failure of the first failed shard.
     fn ready(&self) -> Result<(), StatusCode> {
         self.shards.iter().find_map(|shard| shard.as_ref().err()).map_or(Ok(()), |code| Err(*code))
     }
@@ -152,8 +152,8 @@ impl Value {
             if let Some(index) = same_device.or_else(|| same().next()) {
                 return self.shards[index].clone();
             }
-            // A half of the other kind needs both halves, and a half of a whole array the first
-            // copy.
+            // A half in the other direction needs both halves; a half of a replicated array needs
+            // the first copy.
             let needed = if self.cut.by == By::Whole { 1 } else { self.shards.len() };
             for shard in &self.shards[..needed] {
                 shard.clone()?;
@@ -180,7 +180,7 @@ fn block(bytes: &[u8], dims: [usize; 2], origin: [usize; 2], shape: [usize; 2]) 
 enum State {
     Live(Value),
     Deleted,
-    /// The request that should have made it failed.
+    /// The request that should have created it failed.
     Failed(StatusCode),
 }
 
@@ -199,7 +199,7 @@ impl Model {
         }
     }
 
-    /// The live arrays of which that is true, by handle.
+    /// Returns the live arrays that satisfy `wanted`, by handle.
     fn live(&self, wanted: impl Fn(&Value) -> bool) -> Vec<u64> {
         let live = self.handles.iter().filter_map(|(handle, state)| match state {
             State::Live(value) if wanted(value) => Some(*handle),
@@ -214,7 +214,7 @@ impl Model {
         pick.among(self.live(|_| true))
     }
 
-    /// Two arrays of the same dimensions on one device each, which are not the same.
+    /// Picks two different arrays of the same dimensions, each on one device.
     fn pick_pair(&self, [first, second]: [Pick; 2]) -> [u64; 2] {
         let single = |value: &Value| value.shards.len() == 1;
         let first = first.among(self.live(single));
@@ -226,14 +226,13 @@ impl Model {
         [first, second.among(self.live(beside))]
     }
 
-    /// Handles for results: those that stand for nothing yet.
+    /// Picks unused handles for results.
     fn pick_free<const N: usize>(&self, picks: [Pick; N]) -> [u64; N] {
         let mut free = (1..).filter(|handle| !self.handles.contains_key(handle));
         picks.map(|pick| pick.among(free.next()))
     }
 
-    /// New arrays under their handles; where that fails, the handles that stand for nothing say
-    /// why.
+    /// Creates arrays under their handles; on failure, the unused handles keep the reason.
     fn create(
         &mut self,
         wanted: &[u64],
@@ -261,8 +260,8 @@ impl Model {
         }
     }
 
-    /// Arrays out of arrays: what failed in them is the answer, and lives on in what is made of
-    /// them.
+    /// Creates arrays from arrays: a failure in the sources is the answer, and continues in the
+    /// results.
     fn rearrange(
         &mut self,
         inputs: &[u64],
@@ -284,12 +283,13 @@ impl Model {
     }
 }
 
-/// A random choice among the handles that there are when its step is taken.
+/// A random choice among the handles that exist when its step is taken.
 #[derive(Clone, Copy, Debug)]
 struct Pick(u8);
 
 impl Pick {
-    /// One of those, unless it says to try whatever a client may send: a handle from 1 to 8.
+    /// Returns one of `handles`, or sometimes any handle from 1 to 8, as an untrusted client may
+    /// send.
     fn among(self, handles: impl IntoIterator<Item = u64>) -> u64 {
         let handles: Vec<_> = handles.into_iter().collect();
         let choice = usize::from(self.0 / 8);
@@ -361,7 +361,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A session with the model of it.
+/// A session with its model.
 struct Checked {
     client: Client,
     model: Model,
@@ -423,8 +423,8 @@ impl Checked {
         }
     }
 
-    /// The request of a step that makes arrays or waits for them; `None` if the step says nothing
-    /// at this point.
+    /// Returns the request of a step that creates arrays or waits for them; `None` if the step does
+    /// not apply now.
     async fn request(&mut self, step: Step) -> Option<(Request, Result<(), StatusCode>)> {
         let (model, version) = (&mut self.model, self.version);
         let written = |dims, cut: &Cut| spec(dims, cut).to_proto(version).unwrap();
@@ -537,8 +537,8 @@ impl Checked {
             }
             Step::Remap { from, to, semantics } => {
                 let (from, [to]) = (model.pick_pair(from), model.pick_free([to]));
-                // The rows of two arrays on two devices become an array: as mappings or as devices,
-                // by the version.
+                // The rows of two arrays on two devices become one array: as mappings or as
+                // devices, depending on the version.
                 let (Ok(upper), Ok(lower)) = (model.array(from[0]), model.array(from[1])) else {
                     return None;
                 };
@@ -562,7 +562,7 @@ impl Checked {
                     requests::remap_arrays(&plan, from.to_vec(), given, vec![to], version).unwrap();
                 request.copy_semantics = semantics;
                 let expected = model.rearrange(&from, &[to], semantics, |_| match given {
-                    // Two inputs of one output must be given up.
+                    // Two inputs of one output must be donated.
                     ArrayCopySemantics::DonateInput => Ok(vec![made]),
                     _ => Err(StatusCode::InvalidArgument),
                 });
@@ -586,7 +586,7 @@ impl Checked {
             }
             Step::Bitcast { from, to, semantics } => {
                 let (from, [to]) = (model.pick(from), model.pick_free([to]));
-                // Each shard's bytes with the sides of its shape changed over.
+                // Each shard's bytes, with the dimensions of its shape swapped.
                 let (dims, cut) = match model.array(from) {
                     Ok(array) => (array.dims, array.cut),
                     Err(_) => ([2, 2], Cut { by: By::Whole, devices: vec![0] }),

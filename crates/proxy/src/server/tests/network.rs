@@ -1,4 +1,4 @@
-//! Servers and clients over the loopback.
+//! Tests of servers and clients over the loopback.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -64,7 +64,7 @@ impl Running {
         tokio::time::timeout(Duration::from_secs(20), self.task).await.unwrap().unwrap()
     }
 
-    /// Asks the server to stop; how it ends comes later.
+    /// Asks the server to stop; the returned handle gives the result.
     pub(crate) fn ask_to_stop(self) -> JoinHandle<Result<(), ProxyError>> {
         drop(self.stop);
         self.task
@@ -181,7 +181,7 @@ async fn open_session(address: &str, metadata: Option<&[u8]>) -> Result<(), toni
     let codec: ProstCodec<IfrtRequest, IfrtResponse> = ProstCodec::default();
     let path = PathAndQuery::from_static(service::IFRT_SESSION);
     let answer = channel(address).await.streaming(call, path, codec).await?;
-    // The client has said nothing and closed its side: the session ends with OK.
+    // The client has sent nothing and closed its side, so the session ends with OK.
     assert!(answer.into_inner().message().await?.is_none());
     Ok(())
 }
@@ -303,7 +303,7 @@ impl Waiting {
         }
     }
 
-    /// An array of 4 bytes, of host buffer 1.
+    /// Creates an array of 4 bytes from host buffer 1.
     fn make(&self) -> JoinHandle<Reply> {
         let sharding =
             HloSharding::replicated(DeviceList::from([0, 1]), MemoryKind::new("device")).unwrap();
@@ -336,7 +336,7 @@ fn an_array_takes_its_bytes_as_they_come() {
         let made = waiting.make();
         assert_eq!(waiting.store(1, 4, &[b"a", b"", b"bc", b"d"]).await, Ok(()));
         made.await.unwrap().unwrap();
-        // The array has taken the buffer.
+        // The array has consumed the buffer.
         assert_eq!(
             waiting.session.host_buffers.delete(1).unwrap_err().code(),
             StatusCode::NotFound
@@ -420,7 +420,7 @@ fn an_empty_range_and_an_unknown_call_are_refused() {
     });
 }
 
-/// A part of the full number; `SERDES_PROXY_FULL=1` takes all.
+/// Returns a part of the full number; all of it with `SERDES_PROXY_FULL=1`.
 fn number(full: usize) -> usize {
     if std::env::var_os("SERDES_PROXY_FULL").is_some() { full } else { full / 10 }
 }
@@ -451,8 +451,8 @@ fn many_sessions_leave_nothing() {
     });
 }
 
-/// A client in a thread of its own, whose sockets are closed in the middle of what it does, as the
-/// system does it for a process that is killed.
+/// Runs a client in its own thread and closes its sockets in the middle of its work, as the system
+/// does for a killed process.
 fn killed_client(address: &str, number: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -624,7 +624,7 @@ fn look_up_may_come_before_the_request_of_its_buffer() {
         let server = server(Ranges::supported());
         let local = server.local_session(Ranges::supported()).unwrap();
         let session = Arc::clone(local.session());
-        // It waits for a moment only, in which a busy machine may not come to the store.
+        // It waits only briefly, and on a busy machine the store may come too late.
         let mut found = None;
         for handle in 1..100 {
             let own = Arc::clone(&session);
@@ -641,7 +641,7 @@ fn look_up_may_come_before_the_request_of_its_buffer() {
             }
         }
         assert_eq!(found.as_deref(), Some(&b"abc"[..]));
-        // One that never comes, asked for by many.
+        // A buffer that never arrives, requested many times.
         let mut unknown = tokio::task::JoinSet::new();
         for _ in 0..1000 {
             let own = Arc::clone(&session);
@@ -667,7 +667,7 @@ fn a_buffer_that_was_read_by_our_client_is_not_there_any_more() {
             }
             client.delete(&array).await.unwrap();
         }
-        // Without a call to delete them: the session has none left, and no call came for it.
+        // The session has no buffers left, although no call deleted them.
         for _ in 0..500 {
             if running.server.metrics().host_buffers == 0 {
                 break;

@@ -1,4 +1,4 @@
-//! Transfers of our own client that bring the request along that their host buffer is for.
+//! Tests of transfers by this crate's client that include the request that uses their host buffer.
 
 use std::{future::Future as _, task::Context, time::Duration};
 
@@ -22,8 +22,8 @@ async fn running() -> Running {
     Running::start(Server::builder(&plugin()).build().unwrap()).await
 }
 
-/// Sizes of no byte, of one message, of the most that counts as small, of pieces, and what a device
-/// takes at a time.
+/// Sizes: empty, one message, the largest that counts as small, several pieces, and the amount that
+/// a device takes at a time.
 const SIZES: [i64; 6] = [0, 1000, 64 << 10, (64 << 10) + 1, 1 << 20, 9 << 20];
 
 async fn there_and_back(client: &Client) {
@@ -43,7 +43,7 @@ fn a_put_and_a_get_are_the_same_with_requests_and_without() {
         let running = running().await;
         let with = Client::connect(&running.address).await.unwrap();
         there_and_back(&with).await;
-        // As to a server that does not say that it takes them, or that has no stream of small
+        // As with a server that does not announce support for them, or has no stream of small
         // arrays.
         let without = Client::connect_as_to_others(&running.address, false).await.unwrap();
         there_and_back(&without).await;
@@ -73,7 +73,7 @@ fn abandoned_put_leaves_nothing() {
         let mut left = 50;
         for _ in 0..500 {
             let found = running.server.metrics();
-            // All were begun, and made or not.
+            // All requests were begun, and have succeeded or failed.
             left = found.arrays + found.host_buffers + found.tasks;
             if left == 0 && found.requests >= 50 {
                 break;
@@ -159,7 +159,7 @@ fn transfer_brings_only_the_request_of_its_buffer() {
             let answer = channel(&running.address).await.client_streaming(call, path, codec).await;
             assert_eq!(answer.unwrap_err().code(), Code::InvalidArgument);
         }
-        // Nor one that fails: its error is the call's, and no buffer is left.
+        // Nor may it fail: its error is that of the call, and no buffer is left.
         let codec: ProstCodec<GrpcHostBufferLookupRequest, GrpcHostBufferLookupResponse> =
             ProstCodec::default();
         let call = with(requests::look_up(session, 2), &requests::numbered(0, 1, copied(2)));

@@ -1,5 +1,5 @@
-//! Operation of a server: health, metrics, graceful stop; and that these listeners give untrusted
-//! clients nothing else.
+//! Tests of the operation of a server: health, metrics, graceful stop; and that these listeners
+//! give untrusted clients nothing else.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use crate::{
 };
 
 const SHORT: Duration = Duration::from_millis(300);
-/// Longer than anything takes that works.
+/// Longer than any successful step takes.
 const LONG: Duration = Duration::from_secs(20);
 
 fn limits() -> Limits {
@@ -59,7 +59,7 @@ async fn next(stream: &mut Streaming<CheckResponse>) -> Result<Option<Health>, C
     message.map(|message| message.map(|it| it.health())).map_err(|status| status.code())
 }
 
-/// The metrics of a server, served beside it.
+/// Serves the metrics of a server; returns the address.
 async fn metrics_of(running: &Running) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -68,13 +68,13 @@ async fn metrics_of(running: &Running) -> String {
     address
 }
 
-/// All that a listener answers to these bytes until it closes the connection.
+/// Returns everything that a listener answers to these bytes until it closes the connection.
 async fn raw(address: &str, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = tokio::time::timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
-    // A connection that is reset has said all that it will.
+    // A reset connection sends nothing more.
     drop(read);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -127,7 +127,7 @@ fn health_watches_count_apart_from_calls_of_clients() {
         }
         assert_eq!(watch(&running.address, "").await.err(), Some(Code::ResourceExhausted));
         assert_eq!(check(&running.address, "").await, Err(Code::ResourceExhausted));
-        // A client has its calls all the same.
+        // Clients' calls still work.
         negotiate(&running.address, Ranges::supported()).await.unwrap();
         drop(held);
         while check(&running.address, "").await != Ok(Health::Serving) {
@@ -206,13 +206,13 @@ fn the_door_of_the_metrics_gives_nothing_else() {
         ] {
             let answer = raw(&address, request).await;
             let shown = String::from_utf8_lossy(request.get(..40).unwrap_or(request)).into_owned();
-            // What is no request at all may end without an answer.
+            // Bytes that are not a request may get no answer.
             let expected = format!("HTTP/1.1 {status} ");
             let fits = answer.starts_with(&expected) || status >= "400" && answer.is_empty();
             assert!(fits, "{shown:?}: {answer}");
             assert!(!answer.contains("root:") && !answer.contains("serdes_proxy_sessions"));
         }
-        // More connections than there may be, and none of them says anything.
+        // More connections than the limit, all of them silent.
         let mut silent = Vec::new();
         for _ in 0..200 {
             silent.push(TcpStream::connect(&address).await.unwrap());
@@ -241,13 +241,13 @@ fn a_server_that_drains_lets_sessions_end_and_opens_none() {
         ] {
             assert!(error.to_string().contains("about to stop"), "{error}");
         }
-        // The session goes on with all that a session does.
+        // The session continues without restrictions.
         let shape = Shape::new([3]).unwrap();
         let array = client.put(DType::U8, &shape, DeviceId(0), &b"abc"[..]).await.unwrap();
         assert_eq!(client.get(&array).await.unwrap(), &b"abc"[..]);
         assert!(!stopped.is_finished());
         drop((client, array));
-        // And with it the server, long before its time is up.
+        // The server ends with the session, long before its time limit.
         let since = Instant::now();
         stopped.await.unwrap().unwrap();
         assert!(since.elapsed() < LONG / 2);
@@ -271,7 +271,7 @@ fn sessions_that_do_not_end_are_ended_when_the_time_is_up() {
 #[test]
 fn a_session_is_open_for_no_longer_than_its_limit() {
     test(|| async {
-        // Longer than a busy machine takes to connect.
+        // Longer than connecting takes on a busy machine.
         let session_timeout = Duration::from_secs(2);
         let running = serving(Limits { session_timeout, ..limits() }).await;
         let client = Client::connect(&running.address).await.unwrap();
@@ -287,13 +287,13 @@ fn a_session_is_open_for_no_longer_than_its_limit() {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // The put during which it ended may have heard of its end by its transfer.
+        // The put during which the session ended may report the end through its transfer.
         drop(ended.expect("the session goes on"));
         let error = client.put(DType::U8, &shape, DeviceId(0), &b"x"[..]).await.unwrap_err();
         let ProxyError::Status(status) = &error else { panic!("{error}") };
         assert_eq!(status.code(), StatusCode::ResourceExhausted, "{error}");
         assert!(status.message().contains("`session-seconds`"), "{error}");
-        // Another one may be opened.
+        // Another session may be opened.
         drop(Client::connect(&running.address).await.unwrap());
         running.stop().await.unwrap();
     });

@@ -1,4 +1,4 @@
-//! Sessions without a network: status codes, order, poisoning.
+//! Tests of sessions without a network: status codes, order, poisoning.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ impl Client {
         self.ask(Request::MakeArrayFromHostBufferRequest(request)).await
     }
 
-    /// An array of that host buffer; its handle, which the server chooses.
+    /// Creates an array from that host buffer; returns its handle, which the server chooses.
     pub(crate) async fn make_somewhere(
         &mut self,
         host_buffer: u64,
@@ -361,7 +361,7 @@ async fn shards_are_cut_copied_put_together_and_cut_anew() {
     assert_eq!(client.get(6, 95).await, Err(StatusCode::InvalidArgument));
 }
 
-/// A nested message of the real systems.
+/// Returns a nested message of the real systems.
 fn vector(name: &str) -> Vec<u8> {
     let directory =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/ifrt/golden");
@@ -406,7 +406,7 @@ async fn values_in_our_answers_are_the_vectors() {
     let mut proto = AttributeMapProto::decode(&bytes[..]).unwrap();
     let map = AttributeMap::from_proto(&proto, &DeserializeOptions::new()).unwrap();
     let init = after.registry.context.devices.describe(1, version, &map).unwrap();
-    // The real writer's order is that of a hash; ours is that of the keys.
+    // The real writer uses the order of a hash, ours the order of the keys.
     proto.attributes.sort_by(|a, b| a.key.cmp(&b.key));
     assert_eq!(init.client_attributes, Some(proto));
 }

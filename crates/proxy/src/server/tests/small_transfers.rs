@@ -1,4 +1,4 @@
-//! The stream of a session's small arrays.
+//! Tests of the stream of a session's small arrays.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ fn a_server_that_stops_ends_the_stream() {
     });
 }
 
-/// The stream of a session, and of whom it is.
+/// The client's end of a session's stream.
 struct Stream {
     requests: mpsc::UnboundedSender<SmallTransfer>,
     answers: Streaming<SmallTransferred>,
@@ -175,16 +175,16 @@ fn invalid_small_transfer_is_refused() {
         let mut stream = Stream::open(&running, client.session_id()).await.unwrap();
         let gone = Request::DestructArrayRequest(requests::destruct(vec![1]));
         assert_eq!(stream.ask(gone, Bytes::new()).await, Err(INVALID));
-        // Fewer bytes than the array has, and more.
+        // Fewer and more bytes than the array has.
         for (handle, data) in [(101, &b"ab"[..]), (111, b"abcd")] {
             assert_eq!(stream.ask(make(3, handle), data).await, Err(INVALID));
-            // Its handle says why.
+            // Its handle has the reason.
             let read = stream.ask(copy(handle, handle + 1), Bytes::new()).await;
             assert_eq!(read, Err(INVALID));
         }
         assert_eq!(stream.ask(make(3, 103), &b"abc"[..]).await, Ok(Bytes::new()));
         assert_eq!(stream.ask(copy(103, 104), Bytes::new()).await, Ok(Bytes::from_static(b"abc")));
-        // An array that is not small, in a message that is not too long for the stream.
+        // An array that is not small, in a message that still fits into the stream.
         let bytes = MOST_BYTES as i64 + 1;
         let data = vec![7; bytes as usize];
         assert_eq!(stream.ask(make(bytes, 105), data).await, Ok(Bytes::new()));
@@ -205,7 +205,7 @@ fn waiting_read_delays_no_other_request() {
         let running = running().await;
         let client = Client::connect(&running.address).await.unwrap();
         let mut stream = Stream::open(&running, client.session_id()).await.unwrap();
-        // An array whose data comes later.
+        // An array whose data arrive later.
         let session = Arc::clone(&running.server.registry.sessions()[&client.session_id()]);
         let Answer::Later(later) = begin(&session, Some(&make(3, 201))) else {
             panic!("its data is not there")

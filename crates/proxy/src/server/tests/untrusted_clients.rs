@@ -1,4 +1,4 @@
-//! Attacks of untrusted clients: each gets its own share of the server, and no more.
+//! Tests of attacks by untrusted clients: each gets its own share of the server, and no more.
 
 use std::{
     net::SocketAddr,
@@ -42,8 +42,7 @@ use crate::{
 };
 
 const SHORT: Duration = Duration::from_millis(300);
-/// Short, and yet longer than what an honest client says takes on a machine that is busy with other
-/// things.
+/// Short, but longer than an honest client needs to send a message on a busy machine.
 const BUSY: Duration = Duration::from_secs(2);
 
 async fn serving(limits: Limits) -> Running {
@@ -61,7 +60,7 @@ fn code(error: &ProxyError) -> StatusCode {
     }
 }
 
-/// Announces a store of that size, sends one byte of it, and nothing more.
+/// Announces a store of that size, and sends only one byte of it.
 async fn announce(address: String, session_id: u64, handle: u64, size: i64) {
     let metadata = GrpcHostBufferStoreMetadata { session_id, handle, buffer_size: size };
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
@@ -165,7 +164,7 @@ fn silent_connections_end_and_others_are_accepted_meanwhile() {
         let mut silent = Vec::new();
         for at in 0..400 {
             let mut stream = TcpStream::connect(&running.address).await.unwrap();
-            // Some have begun to say something.
+            // Some have begun to send something.
             stream.write_all(&b"PRI * HTTP/2.0"[..at % 15]).await.unwrap();
             silent.push(stream);
         }
@@ -179,7 +178,7 @@ fn silent_connections_end_and_others_are_accepted_meanwhile() {
             assert!(!matches!(ended.unwrap(), Ok(1..)));
         }
         assert_eq!(&honest.get(&array).await.unwrap()[..], b"a");
-        // A connection is counted a moment after it has ended.
+        // A connection may still be counted shortly after it has ended.
         let since = Instant::now();
         while running.server.metrics().connections_refused < 400 && since.elapsed() < 4 * BUSY {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -213,7 +212,7 @@ fn silent_handshakes_of_tls_end() {
             Server::builder(&plugin()).limits(limits).tls(certificate, key).build().unwrap();
         let running = Running::start(server).await;
         let mut stream = TcpStream::connect(&running.address).await.unwrap();
-        // The head of a record of a ClientHello, and some of it.
+        // The header of a record with a ClientHello, and a part of it.
         stream.write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").await.unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut [0; 64])).await;
         assert!(!matches!(ended.unwrap(), Ok(1..)));
@@ -236,7 +235,7 @@ fn peer_at_its_connection_limit_leaves_room_for_others() {
         let ends = async { while matches!(third.read(&mut [0; 64]).await, Ok(1..)) {} };
         tokio::time::timeout(Duration::from_secs(20), ends).await.unwrap();
         let mut refused = greedy.session(AttributeMap::new(), init()).await.unwrap_err();
-        // The server waits a second for the call, in which a busy machine may not have made it.
+        // The server waits one second for the call; a busy machine may take longer.
         for _ in 0..20 {
             if refused.code() != Code::Unknown {
                 break;
@@ -246,7 +245,7 @@ fn peer_at_its_connection_limit_leaves_room_for_others() {
         assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
         assert!(refused.message().contains("`peer-connections`"), "{refused}");
         drop(Client::connect(&running.address).await.unwrap());
-        // Of two that do nothing, one goes for one that comes.
+        // One of two idle sessions is closed for a new one.
         drop((first, second));
         while running.server.metrics().sessions > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -321,7 +320,7 @@ fn a_client_that_does_not_name_limits_is_told_which_one_it_met() {
     });
 }
 
-/// A listener that the system gives no descriptors for a while.
+/// A listener that gets no descriptors from the system for a while.
 struct Starved {
     listener: TcpListener,
     refusals: AtomicUsize,
@@ -351,7 +350,7 @@ fn listener_without_descriptors_backs_off_and_recovers() {
         let serving = Connections::new(Arc::clone(&server.registry), plain).serve(starved);
         let serving = tokio::spawn(serving);
         drop(Client::connect(&address).await.unwrap());
-        // 5 milliseconds, and each time twice as many.
+        // 5 milliseconds, doubled each time.
         assert!(since.elapsed() >= Duration::from_millis(5 * ((1 << REFUSALS) - 1)));
         server.registry.context.stop.send_replace(true);
         serving.await.unwrap().unwrap();

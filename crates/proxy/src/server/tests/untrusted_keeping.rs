@@ -1,4 +1,4 @@
-//! Attacks of untrusted clients by the call that keeps arrays in the state.
+//! Tests of attacks by untrusted clients with the call that keeps arrays in the state.
 
 use std::path::Path;
 
@@ -53,14 +53,14 @@ fn code<T>(result: Result<T, ProxyError>) -> Option<StatusCode> {
     }
 }
 
-/// A request to keep nothing below a name that need not be text.
+/// A request to keep no arrays below a name that need not be text.
 #[derive(Clone, PartialEq, Message)]
 struct RawKeep {
     #[prost(bytes = "vec", tag = "1")]
     name: Vec<u8>,
 }
 
-/// Makes the call by hand.
+/// Makes the call without the client library.
 async fn keep(running: &Running, token: Option<&str>, session_id: u64, name: &[u8]) -> Code {
     let mut call = Call::new(RawKeep { name: name.to_owned() });
     if let Some(token) = token {
@@ -97,7 +97,7 @@ fn keep_is_for_the_client_of_its_session_alone() {
         }
         let there = owner.current_state_arrays().await.unwrap();
         assert_eq!(there.len(), 1);
-        // The owner itself takes all out by a call without arrays.
+        // The owner removes all of its arrays with a call without arrays.
         assert_eq!(keep(&running, Some(OWNER), session, b"run").await, Code::Ok);
         assert_eq!(owner.current_state_arrays().await.unwrap().len(), 0);
         running.stop().await.unwrap();
@@ -122,7 +122,7 @@ fn keep_takes_no_name_that_an_open_session_has_for_an_array() {
             let refused = other.keep(below, [(name, &array)], None).await;
             assert_eq!(code(refused), Some(StatusCode::AlreadyExists), "{name}");
         }
-        // Dots are no way up: a name is what it says.
+        // Dots do not lead to a parent: names are literal.
         other.keep("x", [("x/../run/w", &array)], None).await.unwrap();
         put(&owner, &b"own"[..]).await.leave();
         drop((owner, other));
@@ -151,14 +151,15 @@ fn kept_names_count_for_the_limits_of_their_client() {
         let (first, second) = (names("first"), names("second"));
         client.keep("first", first.iter().map(|name| (&name[..], &array)), None).await.unwrap();
         client.keep("second", second.iter().map(|name| (&name[..], &array)), None).await.unwrap();
-        // As many again are too many, and so is one of the length of as many.
+        // As many names again exceed the limit, and so does one name of the same total length.
         let third = names("third");
         let refused = client.keep("third", third.iter().map(|name| (&name[..], &array)), None);
         assert_eq!(code(refused.await), Some(StatusCode::ResourceExhausted));
         let long = format!("third/{}", "x".repeat(800 * 256));
         let refused = client.keep("third", [(&long[..], &array)], None).await;
         assert_eq!(code(refused), Some(StatusCode::ResourceExhausted));
-        // What leaves the state leaves its room, whether the session that kept it is there or not.
+        // Arrays that leave the state free their memory, even if the session that kept them has
+        // ended.
         client.keep("first", [], None).await.unwrap();
         client.keep("third", third.iter().map(|name| (&name[..], &array)), None).await.unwrap();
         drop((array, client));
@@ -189,13 +190,13 @@ fn array_that_is_kept_by_several_names_counts_for_each() {
         };
         assert_eq!(code(keep(5).await), Some(StatusCode::ResourceExhausted));
         keep(4).await.unwrap();
-        // Under yet another name it is the fifth time.
+        // Under another name the array counts a fifth time.
         let more = client.keep("more", [("more/a", &array)], None).await;
         assert_eq!(code(more), Some(StatusCode::ResourceExhausted));
         assert_eq!(client.current_state_arrays().await.unwrap().len(), 4);
         client.keep("run", [], None).await.unwrap();
         client.keep("more", [("more/a", &array)], None).await.unwrap();
-        // The room that it took is another array's now.
+        // Its memory is now used by another array.
         put(&client, vec![8; 3 * SIZE as usize]).await;
         running.stop().await.unwrap();
     });
@@ -215,7 +216,7 @@ fn kept_array_is_readable_while_others_replace_it() {
         writer.keep("run", [("run/w", &new)], None).await.unwrap();
         drop(old);
         assert_eq!(&reader.get(&seen[0].1).await.unwrap()[..], b"old");
-        // Nor does the reader take out what took its place.
+        // Nor does the reader remove the array that replaced it.
         reader.delete(&seen[0].1).await.unwrap();
         let seen = reader.current_state_arrays().await.unwrap();
         assert_eq!(&reader.get(&seen[0].1).await.unwrap()[..], b"new");

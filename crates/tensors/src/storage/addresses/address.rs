@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(of("S3://b"), object(Scheme::S3, "b", ""));
         assert_eq!(of("gs://b/dir/"), object(Scheme::Google, "b", "dir"));
         assert_eq!(of("az://my-container/a b%20"), object(Scheme::Azure, "my-container", "a b%20"));
-        // As `pathlib` makes it of the address.
+        // The path that `pathlib` makes from the address.
         assert_eq!(of("s3:/b/runs/7.sds"), object(Scheme::S3, "b", "runs/7.sds"));
         for path in ["a.sds", "/a/b", "C:/x", "a:/b", "s3", "http:/x", "file:/x", "-", "x://y"] {
             assert_eq!(of(path), None, "{path}");

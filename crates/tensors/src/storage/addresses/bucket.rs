@@ -303,8 +303,8 @@ mod tests {
 
     use super::*;
 
-    /// Pages of one object each: those of these numbers, the last of which names itself as the next
-    /// if it is to go on for ever.
+    /// Pages of one object each, by number; the last one names itself as the next page if the
+    /// listing is endless.
     struct Pages {
         numbers: Range<usize>,
         endless: bool,
@@ -331,7 +331,7 @@ mod tests {
             };
             let result = ListResult {
                 common_prefixes: vec![Key::parse(format!("run/{number}.parts")).unwrap()],
-                // The first is the mark of the prefix itself.
+                // The first object is the marker of the prefix itself.
                 objects: vec![meta("run".to_owned()), meta(format!("run/{number}"))],
                 extensions: Default::default(),
             };
@@ -378,7 +378,7 @@ mod tests {
         let pages = pages(0..LONGEST, false);
         let bucket = bucket(Some(Arc::clone(&pages)));
         assert_eq!(bucket.look(&Key::from("run")).unwrap(), EntryKind::Directory);
-        // Half of the pages say that it is long.
+        // Half of the pages suffice to show that the listing is long.
         assert_eq!(pages.asked.lock().unwrap().len(), LONGEST / 2 + 1);
         assert_eq!(bucket.list(&Key::from("run")).unwrap().len(), 2 * LONGEST);
         assert!(bucket.listings().is_empty());

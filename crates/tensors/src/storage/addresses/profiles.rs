@@ -257,7 +257,7 @@ aws_access_key_id = three
             .with_secret_access_key("own")
             .with_region("here");
         let found = filled(Some("lab"), builder).unwrap();
-        // No token of others with keys of one's own.
+        // The user's own keys are not combined with another profile's token.
         assert_eq!(found, texts(["mine", "own", "", "here", "http://lab:9000"]));
         let public = AmazonS3Builder::new().with_skip_signature(true);
         assert_eq!(filled(Some("role"), public).unwrap(), texts([""; 5]));
@@ -270,7 +270,7 @@ aws_access_key_id = three
         assert!(refused("half").contains("expected both"), "{}", refused("half"));
         assert!(!refused("half").contains("three"));
         assert!(refused("nobody").contains("neither"), "{}", refused("nobody"));
-        // Sections of the one file are not those of the other.
+        // The sections of the two files are separate.
         assert!(refused("services lab").contains("neither"));
         let container =
             AmazonS3Builder::new().with_config(Key::ContainerCredentialsRelativeUri, "/x");
@@ -281,7 +281,7 @@ aws_access_key_id = three
         assert!(fill(AmazonS3Builder::new(), None, "", "").is_ok());
     }
 
-    /// Returns a line of a file as people and programs write them, and as neither does.
+    /// Generates lines of a file, as people and programs write them and as neither does.
     fn line() -> impl Strategy<Value = String> {
         const NAMES: [&str; 8] = [
             "aws_access_key_id",
@@ -314,7 +314,7 @@ aws_access_key_id = three
             match fill(AmazonS3Builder::new(), name, &texts[0], &texts[1]) {
                 Ok(builder) => {
                     let has = |key| builder.get_config_value(&key).is_some();
-                    // Half of the keys signs nothing, and a token belongs to keys.
+                    // One key without the other cannot sign, and a token belongs to a pair of keys.
                     prop_assert_eq!(has(Key::AccessKeyId), has(Key::SecretAccessKey));
                     prop_assert!(has(Key::AccessKeyId) || !has(Key::Token));
                 }

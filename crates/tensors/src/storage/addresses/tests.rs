@@ -1,4 +1,4 @@
-//! Addresses of a store that lies in memory, and of files.
+//! Tests of addresses of an in-memory store, and of files.
 
 use std::{
     path::{Path, PathBuf},
@@ -88,12 +88,12 @@ fn the_parts_of_processes_become_a_state_at_an_address() {
     assert_eq!((merged.parts, merged.tensors), (2, 2));
     let state = storage.open_state(path).unwrap();
     assert!(state.verify(&ProgressMonitor::new()).unwrap().is_empty());
-    // Readers that open it by paths find the parts too.
+    // Readers that open it by a path find the parts as well.
     let tensors = crate::open_in(&storage, path).unwrap();
     assert_eq!(tensors.tensors().len(), 2);
 }
 
-/// Saves a state of two parts, of which `left_out` is not written; it appears if all are there.
+/// Saves a state of two parts without the part `left_out`; the state appears once all parts exist.
 fn save_parts(storage: &Storage, path: &Path, save: SaveId, left_out: Option<u32>) {
     for number in (0..2).filter(|number| Some(*number) != left_out) {
         let part = Part::new(save, number, 2).unwrap();
@@ -104,7 +104,7 @@ fn save_parts(storage: &Storage, path: &Path, save: SaveId, left_out: Option<u32
     assert_eq!(storage.merge(path, save, &options()).is_ok(), left_out.is_none());
 }
 
-/// The files of a folder and of those in it, by their names.
+/// Returns the names of all files below a folder.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -174,8 +174,8 @@ fn the_parts_of_a_save_that_failed_go_and_those_of_a_state_stay() {
     }
 }
 
-/// Files among which the state at a path is saved again when one of its parts is opened, as often as
-/// is said.
+/// Files in which the state at a path is saved again whenever one of its parts is opened, a given
+/// number of times.
 #[derive(Debug)]
 struct Restless {
     path: PathBuf,
@@ -361,7 +361,7 @@ fn a_stopped_work_waits_for_no_store() {
     let storage = storage.with_monitor(&monitor);
     monitor.cancel();
     let stopped = storage.create_state(Path::new("s3://bucket/a.sds"), options());
-    // What answers at once is not waited for; what does not is stopped.
+    // A store that answers at once may finish; any other work is cancelled.
     if let Err(error) = stopped {
         assert!(matches!(error, Error::Cancelled), "{error}");
     }
@@ -377,9 +377,9 @@ fn tensors_of_all_kinds_make_the_trip_to_an_address_and_back() {
     names.extend(cfg!(feature = "npz").then_some("a.npz"));
     for name in names {
         let path = format!("s3://bucket/out/{name}");
-        // A second one takes the place of the first.
+        // A second file replaces the first.
         for bytes in [[1, 2, 3, 4], [5, 6, 7, 8]] {
-            // What was seen of the bucket before the first is not what is there.
+            // The listing of the bucket before the first save is outdated.
             let storage = storage.clone().with_monitor(&ProgressMonitor::new());
             let target = tensor_io::create_in(&storage, &path, &options()).unwrap();
             let mut sink = target.begin(vec![info.clone()], &None).unwrap();
@@ -392,7 +392,7 @@ fn tensors_of_all_kinds_make_the_trip_to_an_address_and_back() {
             assert_eq!(back, bytes, "{name}");
         }
     }
-    // The second checkpoint took other names than the first, whose files are gone.
+    // The second checkpoint has other file names than the first, whose files are removed.
     let data: Vec<_> = keys(&store).into_iter().filter(|key| key.contains(".data-")).collect();
     assert_eq!(data.len(), 2, "{data:?}");
     assert!(data.iter().all(|key| key.ends_with("-of-00002")), "{data:?}");

@@ -66,7 +66,7 @@ fn distributed_checkpoints_of_real_torch_are_read() {
     }
 }
 
-/// A number of a pickle.
+/// Encodes a number in a pickle.
 fn number(number: u64) -> Vec<u8> {
     match i64::try_from(number) {
         Ok(number) => [&b"\x8a\x08"[..], &number.to_le_bytes()].concat(),
@@ -96,7 +96,7 @@ struct Tensor {
     chunks: Vec<(Vec<u64>, Vec<u64>)>,
 }
 
-/// Recorded place of a chunk: its file, its first byte, its length in bytes.
+/// Recorded location of a chunk: its file, its first byte, its length in bytes.
 type Stored = (String, u64, u64);
 
 fn described(tensors: &[Tensor], stored: &[Stored]) -> Vec<u8> {
@@ -141,7 +141,7 @@ fn described(tensors: &[Tensor], stored: &[Stored]) -> Vec<u8> {
     pickle(&whole)
 }
 
-/// The archive of a tensor of bytes.
+/// Returns the archive of a tensor of bytes.
 fn chunk_archive(extents: &[u64], bytes: &[u8]) -> Vec<u8> {
     let mut strides = Vec::new();
     let mut stride = 1;
@@ -170,8 +170,8 @@ fn chunk_archive(extents: &[u64], bytes: &[u8]) -> Vec<u8> {
     archive(&entries, CompressionMethod::Stored)
 }
 
-/// Writes the chunks of tensors, whose element at an index is its number in the tensor, one behind
-/// the other into a file; where they lie.
+/// Writes the chunks of tensors one after the other into a file, each element being its number in
+/// the tensor; returns their locations.
 fn write_chunks(folder: &Path, tensors: &[Tensor]) -> Vec<Stored> {
     let (mut file, mut stored) = (Vec::new(), Vec::new());
     for tensor in tensors {
@@ -195,7 +195,7 @@ fn write_chunks(folder: &Path, tensors: &[Tensor]) -> Vec<Stored> {
     stored
 }
 
-/// A tensor of 4 rows of 3, in two chunks of rows.
+/// Returns a tensor of 4 rows of 3, in two chunks of rows.
 fn rows() -> Tensor {
     let chunks = vec![(vec![0, 0], vec![1, 3]), (vec![1, 0], vec![3, 3])];
     Tensor { name: "w", shape: vec![4, 3], chunks }
@@ -259,7 +259,7 @@ fn distributed_places_that_are_none_are_refused() {
     }
     assert!(said_of(&|stored| stored[1].1 -= 1).contains("share the bytes"));
     assert!(said_of(&|stored| drop(stored.pop())).contains("lies nowhere"));
-    // Each chunk where the other one is.
+    // The locations of two chunks are swapped.
     let said = said_of(&|stored| stored.swap(0, 1));
     assert!(said.contains("found U8[3,3], expected U8[1,3]"), "{said}");
     let said = said_of(&|stored| stored[1].2 -= 1);
@@ -281,7 +281,7 @@ fn distributed_files_that_are_short_or_missing_are_named() {
         assert!(found.contains("__2_0.distcp") && found.contains("fetch it again"), "{found}");
         fs::remove_file(&part).unwrap();
         assert!(said(folder.path()).contains("no such file"), "{}", said(folder.path()));
-        // A byte of an element: found by its checksum, wherever it is read.
+        // A changed byte of an element is found by its checksum, however it is read.
         let mut changed = whole;
         let place = changed.windows(4).position(|four| four == b"PK\x07\x08").unwrap();
         let data = changed[place..].windows(6).position(|name| name == b"data/0").unwrap();
@@ -312,7 +312,7 @@ fn distributed_descriptions_that_hold_themselves_end() {
     }
 }
 
-/// Cuts a box into chunks, as numbers decide.
+/// Cuts a box into chunks, as `numbers` decide.
 fn cut(
     offsets: Vec<u64>,
     sizes: Vec<u64>,

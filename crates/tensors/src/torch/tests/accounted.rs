@@ -1,4 +1,4 @@
-//! Files that are several in one.
+//! Tests of files that contain several files.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn torch_bytes_that_belong_to_no_archive_are_refused() {
     for bytes in [[b"x", &whole[..]].concat(), [&whole[..], b"x"].concat()] {
         assert!(open_bytes(bytes).is_err());
     }
-    // What real PyTorch writes, with longer numbers at its end.
+    // Files of real PyTorch, with longer numbers at their end.
     for release in releases() {
         let one = fs::read(release.join("views.pt")).unwrap_or_else(|_| whole.clone());
         let said = said_of([&one[..], &one].concat(), "x.pt");

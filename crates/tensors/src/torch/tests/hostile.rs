@@ -1,8 +1,9 @@
-//! Small pickles that describe far more than they are, and words in them that are no names.
+//! Tests of small pickles that describe far more than their size, and of strings in them that are
+//! not names.
 
 use super::*;
 
-/// A pickle of a list of these values.
+/// Returns a pickle of a list of these values.
 fn list(items: &[u8]) -> Vec<u8> {
     pickle(&[b"](", items, b"e"].concat())
 }
@@ -11,7 +12,7 @@ fn list(items: &[u8]) -> Vec<u8> {
 fn a_long_name_is_kept_once_and_not_by_every_object_of_it() {
     let name = "x".repeat(100_000);
     let class = |module: &str, name: &str| format!("c{module}\n{name}\n").into_bytes();
-    // Objects of a class, and tensors of a type, that are there a thousand times.
+    // Objects of a class and tensors of a type that occur a thousand times.
     let object = [&class("evil", &name)[..], b")R"].concat();
     let marked = tensor(0, &[4], &[1]);
     let storage = format!("{name}Storage");
@@ -30,20 +31,20 @@ fn a_tensor_that_is_there_very_often_is_refused() {
     let often = |count: usize| list(&[&tensor(0, &[4], &[1])[..], &b"2".repeat(count)].concat());
     assert_eq!(open_pickle(&often(2000)).unwrap().tensors().len(), 2001);
     assert!(said(&often(50_000)).contains("far more"));
-    // Numbers are all there is in other files: a list of them is as long as it is.
+    // Other files consist of numbers only: the length of a list of numbers is not limited.
     let numbers = list(&b"K\x07".repeat(50_000));
     assert!(open_pickle(&numbers).unwrap().metadata().is_some());
 }
 
 #[test]
 fn marks_and_items_of_a_tensor_are_bounded() {
-    // Marks are a dict of two truths; PyTorch writes them behind the hooks.
+    // Flags are a dict of two booleans; PyTorch writes them behind the hooks.
     let marks = |count: usize| [&b"}("[..], &b"K\x01\x89".repeat(count), b"u"].concat();
     let plain = tensor(0, &[4], &[1]);
     let marked = |count| [&plain[..plain.len() - 2], &marks(count)[..], b"tR"].concat();
     assert!(open_pickle(&pickle(&marked(2))).is_ok());
     assert!(said(&pickle(&marked(1000))).contains("a tensor with 1000 marks"));
-    // A dict is made of pairs, and of nothing that would be passed over again and again.
+    // A dict is built from pairs only, so that nothing is skipped again and again.
     let dict =
         |items: &[u8]| pickle(&[b"ccollections\nOrderedDict\n](", items, b"e\x85R"].concat());
     assert!(open_pickle(&dict(b"K\x01K\x02\x86")).is_ok());
@@ -71,7 +72,7 @@ fn entries_of_an_archive_that_lie_over_each_other_are_damage() {
         let at = |(place, part): (usize, &[u8])| (part == mark).then_some(place);
         whole.windows(4).enumerate().filter_map(at).collect::<Vec<_>>()
     };
-    // In the list of entries the third one gets the place of the second.
+    // In the directory the third entry gets the offset of the second.
     let (headers, records) = (places(b"PK\x03\x04"), places(b"PK\x01\x02"));
     let mut shared = whole.clone();
     shared[records[2] + 42..][..4].copy_from_slice(&(headers[1] as u32).to_le_bytes());

@@ -1,9 +1,8 @@
-//! Tests of leaves other than tensors: values of NumPy's, types, attributes, keys that are no
-//! texts.
+//! Tests of leaves other than tensors: NumPy values, types, attributes, keys that are not strings.
 
 use super::*;
 
-/// A file that PyTorch 2.15 wrote, with values of every kind.
+/// Opens a file that PyTorch 2.15 wrote, with values of every kind.
 fn values(file: &str) -> Box<dyn Source> {
     open(data().join("2.15.0").join(file)).unwrap()
 }
@@ -32,7 +31,7 @@ fn torch_values_of_numpy_are_read_as_data() {
         assert_eq!(bytes_of(&*source, "none").1, [0, 2]);
         let (dtype, shape, bytes) = bytes_of(&*source, "rng/1");
         assert_eq!((&*dtype, &*shape, bytes.len()), ("U32", &[624][..], 2496));
-        // The first number of NumPy's generator with the seed 0.
+        // The first number of NumPy's generator with seed 0.
         assert_eq!(bytes[..4], 0_u32.to_le_bytes());
         let (dtype, shape, bytes) = bytes_of(&*source, "torch_rng");
         assert_eq!((&*dtype, &*shape, bytes.len()), ("U8", &[8][..], 8));

@@ -56,7 +56,7 @@ fn entry(number: i32, rest: &str) -> String {
     )
 }
 
-/// The text with each of the edits made, which are in one place each.
+/// Returns the text with each edit made, each of which applies in one place.
 fn edited(text: &str, edits: &[(&str, &str)]) -> String {
     edits.iter().fold(text.to_owned(), |text, (from, to)| {
         assert_eq!(text.matches(from).count(), 1, "{from:?}");
@@ -68,8 +68,8 @@ fn of_release(text: &str, release: ReleaseNumber) -> String {
     edited(text, &[("release = \"1.4.2\"", &format!("release = \"{release}\""))])
 }
 
-/// Compares the differences in each kind of release after 1.4.2 with the least kind that may make
-/// the change.
+/// Asserts that the change after 1.4.2 is accepted in exactly the kinds of release from the
+/// smallest permitted one.
 fn assert_needs(before: &str, after: &str, needs: Option<ReleaseKind>) {
     let lock = Lock::new().with_releases(&lines(before));
     let released = ReleaseNumber::new(1, 4, 2);
@@ -123,9 +123,9 @@ fn patch_release_bans_consumers_of_earlier_minor_releases_only() {
     assert_needs(LINE, &bans("bad_consumers = [2]"), PATCH);
     assert_needs(LINE, &bans("bad_consumers_with = { A = [0, 2] }"), PATCH);
     assert_needs(&bans("bad_consumers = [2]"), LINE, PATCH);
-    // With the number by which the mended build is told.
+    // With the number that identifies the fixed build.
     assert_needs(LINE, &(bans("bad_consumers = [2]") + &entry(5, "min_consumer = 2")), PATCH);
-    // 4 is the number of 1.4: its patches read each other's data.
+    // 4 is the number of 1.4, whose patches read each other's data.
     assert_needs(LINE, &(bans("bad_consumers = [4]") + &entry(5, "min_consumer = 2")), MINOR);
     let more = ["formats = [\"A\"]", "embeds = { theirs = 4 }", "min_consumer = 3"];
     for more in more {
@@ -250,7 +250,7 @@ fn lock_takes_a_release_up_when_it_is_released() {
          minor release: say `release = \"1.5.0\"` for the line in versions.toml, or take it back"
     );
     let package = open(&of_release(&more, ReleaseNumber::new(1, 5, 0)));
-    // While it is made, the lock has the release before it.
+    // While a release is being made, the lock has the previous one.
     package.rewrite().unwrap();
     package.check().unwrap();
     let moved = package.moved_releases().unwrap();

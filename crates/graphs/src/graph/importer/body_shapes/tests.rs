@@ -8,7 +8,7 @@ use crate::{
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 
-/// The diagnostic that a loader of 2.21 finds in a graph.
+/// Returns the diagnostic that a loader of 2.21 finds in a graph.
 fn found(loader: Loader, text: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -17,7 +17,7 @@ fn found(loader: Loader, text: &str) -> Option<ImportDiagnostic> {
     graphs.meta_graphs[0].graph.judgements[0].diagnostic(loader).cloned()
 }
 
-/// The diagnostic that the importer finds: its kind, function and node.
+/// Returns the diagnostic that the importer finds: its kind, function and node.
 fn diagnostic(text: &str) -> Option<(Kind, Option<String>, String)> {
     found(Loader::Import, text)
         .map(|diagnostic| (diagnostic.kind, diagnostic.function, diagnostic.node))
@@ -27,7 +27,7 @@ fn refused(function: &str, node: &str) -> Option<(Kind, Option<String>, String)>
     Some((Kind::Shape, Some(function.to_owned()), node.to_owned()))
 }
 
-/// A function `a -> r` of floats.
+/// Returns a function `a -> r` of floats.
 fn function(name: &str, nodes: &str, returned: &str) -> String {
     format!(
         "library {{ function {{ signature {{ name: '{name}'
@@ -40,17 +40,17 @@ fn inputs(inputs: &[&str]) -> String {
     inputs.iter().map(|input| format!("input: '{input}' ")).collect()
 }
 
-/// A node of a function.
+/// Returns a node of a function.
 fn inner(name: &str, operation: &str, names: &[&str], rest: &str) -> String {
     format!("node_def {{ name: '{name}' op: '{operation}' {} {rest} }} ", inputs(names))
 }
 
-/// A node of the graph.
+/// Returns a node of the graph.
 fn node(name: &str, operation: &str, names: &[&str], rest: &str) -> String {
     format!("node {{ name: '{name}' op: '{operation}' {} {rest} }} ", inputs(names))
 }
 
-/// A source of floats of this shape.
+/// Returns a placeholder for floats of this shape.
 fn placeholder(name: &str, sizes: &[i64]) -> String {
     let sizes: String = sizes.iter().map(|size| format!("dim {{ size: {size} }} ")).collect();
     let rest = format!(
@@ -60,7 +60,7 @@ fn placeholder(name: &str, sizes: &[i64]) -> String {
     node(name, "Placeholder", &[], &rest)
 }
 
-/// The attributes of a vector of integers; `field` is the one that they stand in.
+/// Returns the attributes of a constant vector of integers, which are in the field `field`.
 fn integers(field: &str, numbers: &[i64]) -> String {
     let values: String = numbers.iter().map(|number| format!("{field}: {number} ")).collect();
     format!(

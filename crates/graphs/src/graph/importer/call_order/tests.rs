@@ -5,7 +5,7 @@ use crate::{
 
 const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 
-/// A call of `g` with this number of arguments.
+/// Returns a call of `g` with this number of arguments.
 fn call(name: &str, arguments: usize, more: &str) -> String {
     let inputs = "input: 'x' ".repeat(arguments);
     let number = format!("attr {{ key: 'N' value {{ i: {arguments} }} }}");
@@ -16,7 +16,7 @@ fn by_name(name: &str, arguments: usize) -> String {
     call(name, arguments, "")
 }
 
-/// The same through a node that names `g` as an attribute.
+/// Returns a call of `g` through a node that names it in an attribute.
 fn partitioned(name: &str, arguments: usize) -> String {
     let (inputs, types) = ("input: 'x' ".repeat(arguments), "type: DT_FLOAT ".repeat(arguments));
     format!(
@@ -33,8 +33,8 @@ fn node(name: &str, operation: &str, inputs: &[&str], more: &str) -> String {
     format!("node_def {{ name: '{name}' op: '{operation}' {inputs} {more} }} ")
 }
 
-/// True if a graph is accepted that calls a function with these nodes and results. With two
-/// arguments first, `g` has more than the other call gives it.
+/// Returns true if a graph is accepted that calls a function with these nodes and results. If the
+/// call with two arguments comes first, `g` has more than the other call gives it.
 fn is_accepted(nodes: &str, returned: &[&str]) -> bool {
     let results = (0..returned.len())
         .map(|number| format!("output_arg {{ name: 'y{number}' type: DT_FLOAT }} "));
@@ -64,7 +64,7 @@ fn is_accepted(nodes: &str, returned: &[&str]) -> bool {
     graphs.meta_graphs[0].graph.judgements[0].diagnostic(Loader::Import).is_none()
 }
 
-/// As TensorFlow 2.12, 2.16 and 2.21 take and refuse them.
+/// The outcomes are those of TensorFlow 2.12, 2.16 and 2.21.
 #[test]
 fn of_two_calls_the_one_that_shapes_are_asked_for_first_decides_what_a_function_is() {
     let (two, one) = (call("two", 2, ""), call("one", 1, ""));
@@ -77,7 +77,7 @@ fn of_two_calls_the_one_that_shapes_are_asked_for_first_decides_what_a_function_
     let ready_later = call("one", 1, "").replace("'x'", "'i:output:0'");
     let identity = node("i", "Identity", &["x"], FLOAT);
     assert!(is_accepted(&[&*ready_later, &*two, &*identity].concat(), &["x"]));
-    // What goes into another node comes with it.
+    // The inputs of another node are visited with that node.
     for nodes in [&two_first, &one_first] {
         let with = |last: String| format!("{nodes}{last}");
         let sum = |inputs: &[&str]| with(node("j", "AddV2", inputs, FLOAT));
@@ -85,7 +85,7 @@ fn of_two_calls_the_one_that_shapes_are_asked_for_first_decides_what_a_function_
         assert!(!is_accepted(&sum(&["one:o:0", "two:o:0"]), &["x"]));
         assert!(!is_accepted(&with(node("j", "NoOp", &["^two"], "")), &["x"]));
         assert!(is_accepted(&with(node("j", "NoOp", &["^one"], "")), &["x"]));
-        // Control inputs come behind the others.
+        // Control inputs are visited after the others.
         let beside = |inputs: &[&str]| with(node("j", "Identity", inputs, FLOAT));
         assert!(is_accepted(&beside(&["two:o:0", "^one"]), &["x"]));
         assert!(!is_accepted(&beside(&["one:o:0", "^two"]), &["x"]));
@@ -139,7 +139,7 @@ fn call_order_that_is_undetermined_accepts_both_orders_or_none() {
             assert_eq!(is_accepted(&format!("{}{nodes}", loose(4)), &["x"]), takes);
             assert!(!is_accepted(&format!("{}{nodes}", loose(5)), &["x"]));
         }
-        // The same of what one node waits for.
+        // The same for the control inputs of one node.
         let waits = |many: usize| {
             let names: Vec<String> = (0..many).map(|number| format!("^n{number}")).collect();
             let names: Vec<&str> =

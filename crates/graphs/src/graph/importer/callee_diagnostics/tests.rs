@@ -18,7 +18,7 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// The diagnostic that the C import of 2.21 finds in a graph.
+/// Returns the diagnostic that the C import of 2.21 finds in a graph.
 fn diagnostic(text: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow("2.21").unwrap()];
     judged(text, &registries).judgements[0].diagnostic(Loader::Import).cloned()
@@ -45,7 +45,7 @@ fn call(inputs: &[&str], rest: &str) -> String {
     format!("{INPUT} node {{ name: 'c' op: 'f' {} {rest} }} ", inputs.join(" "))
 }
 
-/// A graph that calls `f(a) -> r`, which has these nodes and returns this.
+/// Returns a graph that calls `f(a) -> r`, which has these nodes and returns `returned`.
 fn called(nodes: &str, returned: &str) -> String {
     format!("{}{}", function(SIGNATURE, nodes, returned), call(&["x"], ""))
 }
@@ -71,7 +71,7 @@ fn a_body_is_built_as_the_release_builds_it() {
     assert_eq!(in_body(&identity(""), "i:output:0"), missing("T"));
     assert_eq!(in_body(&identity(FLOAT), "i:out:0"), Some(Kind::FunctionBody));
     assert_eq!(in_body(&identity(FLOAT), "i:output:1"), Some(Kind::FunctionBody));
-    // A value of the wrong kind is the invalid type, and is seen at the next edge.
+    // A value of the wrong kind counts as the invalid type, and is found at the next edge.
     let wrong = Some(Kind::InputType { input: 0 });
     for value in ["i: 1", "type: DT_INT32", "type: 77", "list { type: DT_FLOAT }"] {
         assert_eq!(in_body(&identity(&attribute("T", value)), "i:output:0"), wrong, "{value}");
@@ -120,7 +120,7 @@ fn lists_of_arguments_are_counted_by_their_attributes() {
     };
     assert_eq!(split("i: 1"), None);
     assert_eq!(split("i: -1"), Some(negative));
-    // A list is named whole, or by its elements.
+    // A list is named as a whole, or by its elements.
     let list = "list { type: DT_FLOAT type: DT_FLOAT }";
     let both = node("l", "IdentityN", &["a", "a"], &attribute("T", list));
     let number = attribute("N", "i: 2");
@@ -145,13 +145,13 @@ fn a_call_fills_in_what_the_body_leaves_to_it() {
     let with = |rest: &str| kind(&format!("{generic}{}", call(&["x"], rest)));
     assert_eq!(with(&attribute("U", "type: DT_FLOAT")), None);
     assert_eq!(with(""), missing("U"));
-    // The second call of a function is not looked at.
+    // The second call of a function is not checked.
     let again =
         "node { name: 'y' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } }
         node { name: 'd' op: 'f' input: 'y' attr { key: 'U' value { type: DT_STRING } } }";
     let float = attribute("U", "type: DT_FLOAT");
     assert_eq!(kind(&format!("{generic}{}{again}", call(&["x"], &float))), None);
-    // The body was built for two tensors, and the second call has one.
+    // The body was instantiated for two tensors, but the second call has one.
     let list = "name: 'f' input_arg { name: 'a' type: DT_FLOAT number_attr: 'N' }
         output_arg { name: 'r' type: DT_FLOAT } attr { name: 'N' type: 'int' }";
     let counted = |number: &str, inputs: &[&str]| call(inputs, &attribute("N", number));
@@ -276,7 +276,7 @@ fn a_default_is_for_placeholders_and_for_nodes_of_the_function_itself() {
     let nodes = node("i", "Identity", &["a"], &attribute("T", "placeholder: 'U'"));
     let generic = function(signature, &nodes, "i:output:0");
     assert_eq!(kind(&format!("{generic}{}", call(&["x"], ""))), None);
-    // What a PartitionedCall does not give is not there for the arguments.
+    // The arguments lack the attributes that a PartitionedCall does not give.
     let partitioned = |given: &str| {
         kind(&format!(
             "{generic}{INPUT} node {{ name: 'c' op: 'PartitionedCall' input: 'x'
@@ -341,7 +341,7 @@ fn nodes_of_one_name_are_told_from_each_other_by_their_outputs_until_they_are_no
     // `Identity` and `Shape` have an output of the same name.
     let Some(Kind::Structure(found)) = in_body(&twins, "a") else { panic!("no structure") };
     assert_eq!(found.body.unwrap().kind, BodyDiagnosticKind::Duplicate);
-    // Of others the inputs are looked at first.
+    // If the nodes differ otherwise, their inputs are checked first.
     let others = node("n", "Identity", &["a"], FLOAT) + &node("n", "Sqrt", &["a", "a"], FLOAT);
     assert_eq!(in_body(&others, "a"), Some(Kind::InputCount));
 }
@@ -361,7 +361,7 @@ fn a_list_of_no_tensors_is_nothing_to_wait_for() {
     let identity = |name: &str, inputs: &[&str], types: &str| {
         node(name, "IdentityN", inputs, &attribute("T", &list(types)))
     };
-    // It names its own output, which is none.
+    // The node names an output of its own that does not exist.
     let call = |tout: &str| {
         let rest = attribute("Tin", &list("type: DT_FLOAT"))
             + &attribute("Tout", &list(tout))

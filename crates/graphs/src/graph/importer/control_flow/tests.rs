@@ -24,8 +24,8 @@ fn enter(name: &str, input: &str, frame: &str) -> String {
     float(name, "Enter", &[input], &attribute("frame_name", &format!("s: '{frame}'")))
 }
 
-/// The diagnostic that the C++ loader finds in a model that calls a function with these nodes; the
-/// function returns a tensor of this type.
+/// Returns the diagnostic that the C++ loader finds in a model that calls a function with these
+/// nodes; the function returns a tensor of type `gives`.
 fn found(nodes: &str, gives: &str) -> Option<Kind> {
     let body = placeholder("r", gives) + &placeholder("q", "DT_FLOAT") + nodes;
     let call = attribute("Tin", "list { }")

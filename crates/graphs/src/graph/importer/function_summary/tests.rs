@@ -36,12 +36,12 @@ fn identity(name: &str, input: &str) -> Vec<u8> {
     node(name, "Identity", &[input], &[data_type("T", 1)])
 }
 
-/// `f(x: float) -> y: float` with these nodes, and what it returns.
+/// Returns `f(x: float) -> y: float` with these nodes and this result.
 fn function(nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
     unary(1, nodes, returned)
 }
 
-/// The same of another type.
+/// Returns such a function of another type.
 fn unary(data_type: u8, nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
     let argument = |name: &str| [text(1, name), vec![0x18, data_type]].concat();
     let signature = [text(1, "f"), field(2, &argument("x")), field(3, &argument("y"))].concat();
@@ -49,8 +49,8 @@ fn unary(data_type: u8, nodes: &[Vec<u8>], returned: &str) -> Vec<u8> {
     [field(1, &signature), nodes.concat(), returned].concat()
 }
 
-/// By release, true if a function is trivially valid. Such a function is built and loaded as the
-/// importer does it node by node, and comes to the same.
+/// Returns for each release true if a function is trivially valid. Asserts that the importer's
+/// checks, node by node, accept such a function as well.
 fn is_trivially_valid(bytes: &[u8]) -> [bool; 3] {
     let registries = RELEASES.map(|release| Registry::tensorflow(release).unwrap());
     let source = Source::new(&bytes, Message::GraphDef, Form::Binary);
@@ -115,7 +115,7 @@ fn function_with_valid_nodes_and_edges_is_trivially_valid() {
         (vec![], "x"),
         (vec![identity("a", "x")], "a:output:0"),
         (vec![identity("a", "x"), identity("b", "a:output:0")], "b:output:0"),
-        // Written in another order than they are visited in.
+        // Nodes in another order than they are visited.
         (vec![identity("b", "a:output:0"), identity("a", "x")], "b:output:0"),
         (vec![identity("a", "x"), sum(&["x", "a:output:0"], 2)], "s:sum:0"),
         (vec![identity("a", "x"), constant], "k:output:0"),
@@ -135,14 +135,15 @@ fn function_takes_the_slow_path_where_a_release_may_refuse_it() {
     };
     let float = data_type("T", 1);
     assert_eq!(other(&["x", "a:output:0"], std::slice::from_ref(&float)), [true; 3]);
-    // Too few inputs, too many, of another type, of a type that the operation does not have.
+    // Too few inputs, too many, inputs of another type, and of a type that the operation does not
+    // allow.
     for (inputs, attribute) in [
         (&["x"][..], float.clone()),
         (&["x", "x", "x"], float.clone()),
         (&["x", "a:output:0"], data_type("T", 3)),
         (&["x", "x"], data_type("T", 10)),
         (&["x", "x"], data_type("T", 99)),
-        // Outputs that are not there, inputs that are not written in full, or in disorder.
+        // Outputs that do not exist, and inputs that are not written in full or in the wrong order.
         (&["x", "a:output:1"], float.clone()),
         (&["x", "a:other:0"], float.clone()),
         (&["x", "a:output"], float.clone()),
@@ -152,7 +153,7 @@ fn function_takes_the_slow_path_where_a_release_may_refuse_it() {
         (&["x", "b:z:0"], float.clone()),
         (&["^a", "x", "x"], float.clone()),
         (&["x", "x", "^nobody"], float.clone()),
-        // What a call has to say, what has no value, what is not there.
+        // Attributes that the call must give, that have no value, and that are missing.
         (&["x", "x"], attribute("T", &text(9, "T"))),
         (&["x", "x"], attribute("T", b"")),
         (&["x", "x"], Vec::new()),

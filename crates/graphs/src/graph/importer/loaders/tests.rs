@@ -14,8 +14,8 @@ const FLOAT: &str = "attr { key: 'T' value { type: DT_FLOAT } }";
 const INPUT: &str =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }";
 
-/// The diagnostic that a loader of a release finds in a SavedModel with this graph, and with this
-/// beside it.
+/// Returns the diagnostic that a loader of a release finds in a SavedModel with this graph, and
+/// with `beside` in its meta graph.
 fn found(release: &str, loader: Loader, graph: &str, beside: &str) -> Option<ImportDiagnostic> {
     let registries = [Registry::tensorflow(release).unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
@@ -36,7 +36,7 @@ fn function(name: &str, nodes: &str, returned: &str) -> String {
     )
 }
 
-/// The same functions and gradients in one library.
+/// Returns the functions and gradients of these libraries in one library.
 fn together(libraries: &[String]) -> String {
     let inside = |library: &String| {
         let inside =
@@ -61,7 +61,7 @@ fn every_function_is_loaded_whether_it_is_called_or_not() {
     for loader in [Loader::Import, Loader::LoadV1, Loader::Cpp] {
         assert_eq!(kind(loader, &function("f", &unknown, "a")), None, "{loader:?}");
     }
-    // All values are looked at, as in a graph.
+    // All values are checked, as in a graph.
     let text = "attr { key: 'T' value { type: DT_STRING } }";
     let allowed = load(&node("s", "Sqrt", &["a"], text), "a");
     assert_eq!(allowed, Some(Kind::AttributeNotAllowed { attribute: "T".to_owned() }));
@@ -76,7 +76,7 @@ fn every_function_is_loaded_whether_it_is_called_or_not() {
     // The producer is the release itself.
     let old = load(&node("o", "BatchMatrixDiag", &["a"], FLOAT), "a");
     assert!(matches!(old, Some(Kind::Deprecated(_))), "{old:?}");
-    // Python finds outputs by their full names alone.
+    // Python only finds outputs by their full names.
     for input in ["a:0", "i:output", "z", "^z"] {
         let nodes = identity("a", FLOAT)
             + &node("n", "NoOp", &[&format!("^{}", "i")], "")
@@ -181,7 +181,7 @@ fn a_session_looks_up_all_operations_first_and_wants_kernels() {
     assert_eq!((unknown.kind, unknown.node.as_str()), (Kind::UnknownOperation, "b"));
     let twice = "node { name: 'n' op: 'NoOp' } node { name: 'n' op: 'NoSuchOp' }";
     assert_eq!(cpp(twice).unwrap().kind, Kind::UnknownOperation);
-    // The type is of the wrong kind: to a session it is another type.
+    // The value of the type is of the wrong kind, which a session reads as another type.
     let wrong = "node { name: 'a' op: 'Identity' input: 'x' attr { key: 'T' value { i: 1 } } }";
     let edge = cpp(&format!("{INPUT} {wrong}")).unwrap();
     assert_eq!(edge.kind, Kind::InputType { input: 0 });
@@ -221,7 +221,7 @@ fn a_session_makes_all_nodes_and_edges_before_anybody_looks_at_values_and_shapes
     let graph = format!("{shaped} {INPUT} {int}");
     assert_eq!(kind(Loader::Import, &graph), Some(Kind::Shape));
     assert_eq!(kind(Loader::Cpp, &graph), Some(Kind::InputType { input: 0 }));
-    // Too many inputs are edges that there is no room for; too few are nothing yet.
+    // Too many inputs are found as edges without a place; too few are not found yet.
     let few = "node { name: 'a' op: 'Identity' attr { key: 'T' value { type: DT_FLOAT } } }";
     assert_eq!(
         kind(Loader::Cpp, &format!("{few} {INPUT} {int}")),
@@ -254,7 +254,7 @@ fn a_device_that_only_one_of_the_loaders_can_read_is_refused_by_the_other() {
     assert_eq!(kind(Loader::LoadV1, &on("CPU")), None);
     assert_eq!(kind(Loader::LoadV1, &on("/device:CPU")), Some(Kind::Device));
     assert_eq!(kind(Loader::Cpp, &on("/device:CPU")), None);
-    // Which devices there are is a question to the machine.
+    // The existing devices depend on the machine.
     assert_eq!(kind(Loader::Cpp, &on("/job:x/task:3/device:GPU:7")), None);
 }
 
@@ -353,7 +353,7 @@ fn python_does_not_take_a_function_in_which_a_name_comes_twice() {
          (function \"f\", \"n\": another node, argument or result of the function has the same name)"
     );
     assert_eq!(kind(Loader::Import, &twice), None);
-    // Python takes functions twice that stand in a bare graph as well.
+    // Python accepts duplicate functions also in a bare graph.
     let registries = [Registry::tensorflow("2.16").unwrap()];
     let options = ReadOptions::default().with_registries(&registries);
     let graphs = read(twice.as_bytes(), Message::GraphDef, Form::Text, &options).unwrap();
@@ -373,7 +373,8 @@ fn a_type_that_only_a_call_tells_has_no_name_in_python() {
         assert_eq!(kind(Loader::Load), Some(Kind::Python), "{release}");
         assert_eq!(kind(Loader::LoadV1), None, "{release}");
     }
-    // Outside of functions it is the same, but for who only looks at what operations say.
+    // Outside functions it is the same, except for loaders that only check the definitions of
+    // operations.
     let main = format!(
         "node {{ name: 's' op: 'Placeholder' {sizes} }}
         node {{ name: 'o' op: 'Empty' input: 's' {open} }}"
@@ -407,7 +408,7 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
     let named =
         format!("{INPUT} node {{ name: 'c' op: '' input: 'x' }} {}", function("f", "", "a"));
     assert_eq!(structure(Loader::Load, &named), no_operation);
-    // What comes first for the others does not hide what is wrong besides.
+    // The first diagnostic of the other loaders does not hide a further one.
     let unresolved = format!("{call} node {{ name: 'd' op: 'NoOp' input: '^z' }}");
     assert_eq!(
         structure(Loader::Load, &unresolved),
@@ -426,7 +427,7 @@ fn a_node_without_an_operation_calls_the_function_without_a_name_once_that_has_a
 const TYPES_OF_A_CALL: &str = "attr { key: 'Tin' value { list { type: DT_FLOAT } } }
     attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
 
-/// A function `f` that leaves a text of a node in it to its caller.
+/// Returns a function `f` that takes a string of one of its nodes from its caller.
 fn left_open() -> String {
     let left = "attr { key: 'container' value { placeholder: 'N' } }
         attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape {} } }";
@@ -565,7 +566,7 @@ fn python_does_not_take_a_function_with_a_tensor_that_nobody_can_read() {
         let class = "attr { key: 'dtype' value { type: DT_FLOAT } }";
         let value = if key == "value" { format!("{class} {value}") } else { value };
         let operation = if key == "value" { "Const" } else { "NoOp" };
-        // Another one before it, which is like it in everything else.
+        // A valid node before it, which is like it in everything else.
         let valid = "attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} } } }";
         let valid = node("g", "Const", &[], &format!("{class} {valid}"));
         function("f", &(valid + &node("k", operation, &[], &value)), "a")

@@ -22,13 +22,13 @@ fn judged(text: &str, registries: &[Registry]) -> Graph {
     graphs.meta_graphs.into_iter().next().unwrap().graph
 }
 
-/// The diagnostic that the C import of a release finds.
+/// Returns the diagnostic that the C import of a release finds.
 fn diagnostic_in(release: &str, text: &str) -> Option<ImportDiagnostic> {
     let graph = judged(text, &registries(&[release]));
     graph.judgements[0].diagnostic(Loader::Import).cloned()
 }
 
-/// The node that has a diagnostic in 2.12, and the diagnostic.
+/// Returns the node that has a diagnostic in 2.12, and the diagnostic.
 fn diagnostic(text: &str) -> Option<(String, Kind)> {
     diagnostic_in("2.12", text).map(|diagnostic| (diagnostic.node, diagnostic.kind))
 }
@@ -56,8 +56,7 @@ fn each_step_of_the_import_finds_its_diagnostic() {
     for input in ["a:1", "a:4294967297", "a:2147483648"] {
         assert_eq!(found(&node("b", "Identity", &[input], FLOAT)), index, "{input}");
     }
-    // The number of an output is cut to 32 bits; -1 is no data, and counts as an input all the
-    // same.
+    // The number of an output is cut to 32 bits; -1 means no data, but still counts as an input.
     for input in ["a:4294967296", "a:4294967295"] {
         assert_eq!(found(&node("b", "Identity", &[input], FLOAT)), None, "{input}");
     }
@@ -95,7 +94,7 @@ fn nodes_are_looked_at_as_they_are_visited_and_the_first_diagnostic_ends_it() {
     let names = |text: &str| diagnostic(&format!("{INPUT} {text}")).map(|(node, _)| node).unwrap();
     assert_eq!(names(&format!("{}{}", bad("x", &[]), bad("y", &[]))), "x");
     assert_eq!(names(&format!("{}{}", bad("x", &["y"]), bad("y", &[]))), "y");
-    // A cycle is found behind all nodes, and what closes a loop after that.
+    // A cycle is found after all nodes, and an edge that closes a loop after that.
     let cycle = node("p", "Identity", &["p"], FLOAT);
     assert_eq!(names(&format!("{cycle}{}", bad("y", &[]))), "y");
     let back = |back: &str, of: &str| {
@@ -185,7 +184,7 @@ fn ignored_attribute_is_reported_with_the_release_that_knows_it() {
     assert_eq!((first.since, first.nodes), (Some("2.16"), 1));
     assert!(newer.is_empty());
     assert!(ignored(&multiply("b: false")).iter().all(Vec::is_empty));
-    // In a function as well, whether it is called or not.
+    // The same in a function, whether it is called or not.
     let body = multiply("b: true").replacen("node", "node_def", 1);
     let library = format!("library {{ function {{ {body} signature {{ name: 'f' }} }} }}");
     let both = ignored(&format!("{}{library}", multiply("b: true")));
@@ -200,7 +199,7 @@ fn a_function_cannot_have_the_name_of_an_operation_of_the_release() {
     assert_eq!(diagnostic_in("2.13", library), None);
     let clash = diagnostic_in("2.14", library).unwrap();
     assert_eq!((clash.kind, clash.function.as_deref()), (Kind::FunctionName, Some("Conv")));
-    // Of several diagnostics of the library the first function's counts.
+    // Of several diagnostics in the library that of the first function counts.
     let function =
         |name: &str, rest: &str| format!("function {{ signature {{ name: '{name}' }} {rest} }}");
     let other = "node_def { name: 'n' op: 'NoOp' }";
@@ -209,7 +208,7 @@ fn a_function_cannot_have_the_name_of_an_operation_of_the_release() {
     let duplicate = first(format!("{twice}{}", function("Add", "")));
     assert_eq!(structure(&duplicate), StructureDiagnosticKind::DuplicateFunction);
     assert_eq!(first(format!("{}{twice}", function("Add", ""))), Kind::FunctionName);
-    // Names of nodes come before the library.
+    // Names of nodes are checked before the library.
     let bad =
         diagnostic(&format!("{} library {{ {twice} }}", node("b b", "NoOp", &[], ""))).unwrap().1;
     assert_eq!(structure(&bad), StructureDiagnosticKind::Name);

@@ -10,12 +10,12 @@ use crate::{
     ops::{Attribute, Element, Registry, type_name},
 };
 
-/// Numbers that are the same in each run.
+/// A generator of numbers that are the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, end: usize) -> usize {
-        // A generator by G. Marsaglia: shifts of 13, 7 and 17.
+        // The xorshift generator by G. Marsaglia, with shifts of 13, 7 and 17.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -31,7 +31,8 @@ impl Numbers {
     }
 }
 
-/// The operations of which anything is known, each as the newest release defines it that has it.
+/// Returns the operations with known shape functions, each as defined by the newest release that
+/// has it.
 fn operations() -> Vec<Operation<'static>> {
     let oldest = Registry::tensorflow("2.12").unwrap();
     let newest = Registry::tensorflow("2.21").unwrap();
@@ -41,7 +42,7 @@ fn operations() -> Vec<Operation<'static>> {
     operations.filter(|operation| !ShapeRule::of(*operation).is_empty()).collect()
 }
 
-/// A value that an operation takes, as text, mostly one that fits an image or a matrix.
+/// Returns a value that an attribute accepts, as text, mostly one that fits an image or a matrix.
 fn value(attribute: Attribute<'_>, numbers: &mut Numbers, rank: usize) -> String {
     let least = attribute.minimum().unwrap_or(0);
     let one = |numbers: &mut Numbers| match attribute.kind().element {
@@ -98,8 +99,8 @@ fn attributes(operation: Operation<'_>, numbers: &mut Numbers, rank: usize) -> A
     attributes_of(&values)
 }
 
-/// A tensor of which everything is known: mostly of this rank, sometimes one that says how the
-/// others are put together.
+/// Returns a fully known tensor: mostly of this rank, sometimes one that says how others are
+/// combined.
 fn tensor(numbers: &mut Numbers, rank: usize) -> Tensor {
     let rank = if numbers.one_in(3) { numbers.below(3) } else { rank };
     let sizes: Vec<i64> = (0..rank).map(|_| numbers.any_of(&[1, 2, 2, 2, 3])).collect();
@@ -116,7 +117,7 @@ fn tensor(numbers: &mut Numbers, rank: usize) -> Tensor {
     tensor
 }
 
-/// The same tensor, of which less is known.
+/// Returns the same tensor with less known about it.
 fn less_of(tensor: &Tensor, numbers: &mut Numbers) -> Tensor {
     let mut less = tensor.clone();
     if numbers.one_in(2) {
@@ -169,7 +170,7 @@ fn nothing_is_refused_of_which_nothing_is_known() {
 
 #[test]
 fn inference_accepts_and_infers_the_same_where_less_is_known() {
-    /// Graphs of each operation.
+    /// Number of graphs for each operation.
     const DRAWS: usize = 400;
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut never = Vec::new();
@@ -204,7 +205,7 @@ fn inference_accepts_and_infers_the_same_where_less_is_known() {
             never.push(operation.name());
         }
     }
-    // Randomly drawn ranks never fit all of the many inputs of these operations.
+    // Random ranks never fit all of the many inputs of these operations.
     never.retain(|name| !name.contains("Quantized"));
     assert!(never.is_empty(), "never accepted: {never:?}");
 }

@@ -1,4 +1,4 @@
-//! A small host: the calls of the C API, made as C makes them.
+//! A small host that makes the calls of the C API as C does.
 
 use std::{
     ffi::{c_int, c_void},
@@ -11,7 +11,7 @@ use serdes_abi::pjrt::{Minor, args::*};
 use super::plugin::Loaded;
 use crate::pjrt::ElementType;
 
-/// An error that a call answered.
+/// An error that a call returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) code: c_int,
@@ -26,7 +26,7 @@ impl Wrong {
 
 type Answer<T> = Result<T, Wrong>;
 
-/// A table that is in use.
+/// A function table in use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
     api: *const u8,
@@ -39,7 +39,7 @@ impl Host {
     }
 
     /// # Safety
-    /// A `T` lies at that offset.
+    /// Reads the `T` at that offset.
     unsafe fn at<T: Copy>(self, offset: usize) -> T {
         // SAFETY: the caller's promise.
         unsafe { self.api.add(offset).cast::<T>().read() }
@@ -61,7 +61,7 @@ impl Host {
         unsafe { self.at(offset) }
     }
 
-    /// Numbers and sizes of the extensions.
+    /// Returns the numbers and sizes of the extensions.
     pub(super) fn extensions(self) -> Vec<(i32, usize)> {
         // SAFETY: the second field is the chain's start.
         let mut next: *const u8 = unsafe { self.at(8) };
@@ -76,7 +76,7 @@ impl Host {
         found
     }
 
-    /// Address of the function of those arguments, if the table has it.
+    /// Returns the address of the function with those arguments, if the table has it.
     pub(super) fn has<A: Arguments>(self, _arguments: &A) -> Option<*const ()> {
         let function = serdes_abi::pjrt::function(A::FUNCTION).unwrap();
         let offset = function.offset(self.minor).filter(|offset| *offset < self.struct_size());
@@ -88,7 +88,7 @@ impl Host {
         self.answer(Self::function::<A>(function), arguments)
     }
 
-    /// The error that a call returns, which is not destroyed yet.
+    /// Makes a call, and returns its error without destroying it.
     pub(super) fn error_of<A: Arguments>(self, arguments: &mut A) -> *mut PJRT_Error {
         let function = Self::function::<A>(self.has(arguments).unwrap());
         // SAFETY: the tests give what the C API wants.
@@ -164,7 +164,7 @@ impl Host {
         outcome
     }
 
-    /// An event that the host sets.
+    /// Creates an event that the host sets.
     pub(super) fn event(self) -> *mut PJRT_Event {
         let mut arguments = PJRT_Event_Create_Args::new();
         self.call(&mut arguments).unwrap();
@@ -186,7 +186,7 @@ impl Host {
         arguments.is_ready != 0
     }
 
-    /// Sends how an event came out, and destroys it.
+    /// Sends the result of an event, and destroys the event.
     pub(super) fn on_ready(self, event: *mut PJRT_Event, told: Sender<Answer<()>>) {
         unsafe extern "C" fn tell(error: *mut PJRT_Error, user_arg: *mut c_void) {
             // SAFETY: it is what was boxed below, and this is called once.
@@ -204,8 +204,8 @@ impl Host {
         self.call(&mut destroy).unwrap();
     }
 
-    /// When the first event has happened, waits for the second where it is told so, and sends how
-    /// that came out. Destroys both.
+    /// When the first event has happened, waits for the second inside the callback, and sends its
+    /// result. Destroys both.
     pub(super) fn on_ready_wait_for(
         self,
         first: *mut PJRT_Event,
@@ -229,7 +229,7 @@ impl Host {
         self.call(&mut destroy).unwrap();
     }
 
-    /// A client with those numbers as options.
+    /// Creates a client with those numbers as options.
     pub(super) fn client_with(self, options: &[(&str, u64)]) -> Answer<Client> {
         let named = options.iter().map(|&(name, value)| PJRT_NamedValue {
             struct_size: size_of::<PJRT_NamedValue>(),
@@ -280,8 +280,8 @@ impl Client {
         arguments.memory
     }
 
-    /// Puts an array onto the first device. The bytes stay where they are until the plug-in is done
-    /// with them.
+    /// Puts an array onto the first device. The bytes stay valid until the plug-in is done with
+    /// them.
     pub(super) fn put(
         &self,
         element_type: ElementType,
@@ -298,7 +298,8 @@ impl Client {
         Ok(array)
     }
 
-    /// Begins to put bytes onto the first device; they are to stay until the event has happened.
+    /// Begins to put bytes onto the first device; they must stay valid until the event has
+    /// happened.
     pub(super) fn begin_put(&self, bytes: &[u8]) -> (Array, *mut PJRT_Event) {
         let dims = [i64::try_from(bytes.len()).unwrap()];
         let mut arguments = self.put_arguments(self.device(0), ElementType::U8.number(), &dims);
@@ -389,7 +390,7 @@ impl Array {
         arguments.event
     }
 
-    /// Begins to read the array; the bytes are good when the event has happened.
+    /// Begins to read the array; the bytes are valid once the event has happened.
     fn try_begin_read(&self) -> Answer<(*mut PJRT_Event, Vec<u8>)> {
         let mut arguments = PJRT_Buffer_ToHostBuffer_Args::new();
         arguments.src = self.raw;
@@ -420,7 +421,7 @@ impl Array {
         self.host.wait(arguments.event).map(|()| bytes)
     }
 
-    /// The device that it is on, by its memory.
+    /// Returns the array's device, found through its memory.
     pub(super) fn device(&self) -> *mut PJRT_Device {
         let mut memory = PJRT_Buffer_Memory_Args::new();
         memory.buffer = self.raw;
@@ -437,7 +438,7 @@ impl Array {
         device.device
     }
 
-    /// Reads raw bytes into memory that is given later, or into none for an error.
+    /// Reads raw bytes into memory that is given later, or reports an error in place of memory.
     pub(super) fn read_raw_later(&self, size: i64, wrong: Option<&str>) -> Answer<Vec<u8>> {
         let mut arguments = PJRT_Buffer_CopyRawToHostFuture_Args::new();
         arguments.buffer = self.raw;
@@ -511,7 +512,7 @@ impl Manager {
         Ok(Array { host: self.host, raw: arguments.buffer_out })
     }
 
-    /// Gives bytes, and waits until they have been taken.
+    /// Transfers bytes, and waits until they have been taken.
     pub(super) fn transfer(
         &self,
         index: c_int,

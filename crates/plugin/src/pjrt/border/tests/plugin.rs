@@ -11,9 +11,9 @@ use crate::{
     },
 };
 
-/// A plug-in whose table is in this program, as `export_pjrt!` has it in a library.
+/// A plug-in whose table is in this program, as `export_pjrt!` puts it into a library.
 pub(super) trait Loaded: Plugin {
-    /// Its table, of which there is one.
+    /// Returns the only table of the plug-in.
     fn table() -> &'static ApiTable;
 }
 
@@ -57,7 +57,7 @@ impl Plugin for Switchable {
     }
 }
 
-/// A plug-in that says an older minor.
+/// A plug-in that declares an older minor.
 pub(super) struct OfMinor57;
 
 impl Plugin for OfMinor57 {
@@ -69,7 +69,7 @@ impl Plugin for OfMinor57 {
     }
 }
 
-/// A plug-in that says the newest minor that one can say.
+/// A plug-in that declares the newest possible minor.
 pub(super) struct Newest;
 
 impl Plugin for Newest {
@@ -96,7 +96,7 @@ impl Client for Switches {
         Ok(vec![*self; 2])
     }
 
-    /// Programs are the name of what they do.
+    /// Accepts programs that are the name of an action.
     fn compile(
         &self,
         program: &Program<'_>,
@@ -116,7 +116,7 @@ impl Client for Switches {
     }
 }
 
-/// Adds two arrays, or does what its name says.
+/// A program that adds two arrays, or does what its name says.
 struct Named {
     name: String,
     parameters: [Shape; 2],

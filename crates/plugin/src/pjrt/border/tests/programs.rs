@@ -1,4 +1,4 @@
-//! Programs, as a host in C compiles and runs them.
+//! Tests of programs as a host in C compiles and runs them.
 
 use std::{ptr, slice};
 

@@ -23,7 +23,7 @@ fn number(number: u32, value: u64) -> Vec<u8> {
     field
 }
 
-/// Options for one device, with these fields beside.
+/// Returns options for one device, with these additional fields.
 fn build(fields: &[Vec<u8>]) -> Vec<u8> {
     bytes(BUILD_OPTIONS, &[number(4, 1), fields.concat(), number(5, 1)].concat())
 }
@@ -44,7 +44,7 @@ fn allowing(names: &[&str]) -> OptionRules {
     OptionRules::new(names.iter().map(|name| (*name).to_owned())).unwrap()
 }
 
-/// The debug options in a message; nothing, if there are none.
+/// Returns the debug options in a message, if there are any.
 fn debug_of(options: &[u8]) -> Option<Vec<u8>> {
     let found = |message: &[u8], wanted| {
         let fields: Vec<_> = Fields(message).map(Result::unwrap).collect();
@@ -67,7 +67,7 @@ fn assert_refused(options: &[u8], name: &str) {
     assert!(error.message().contains(name), "{name}: {}", error.message());
 }
 
-/// Compile options that real clients have sent.
+/// Returns compile options that real clients have sent.
 fn captured() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/xla_compile_options");
     let mut all = Vec::new();
@@ -88,14 +88,14 @@ fn for_plugin_keeps_what_clients_send_unasked() {
     for (release, options) in all {
         let given = rebuilt(&options).unwrap_or_else(|error| panic!("{release}: {error:?}"));
         let (before, after) = (debug_of(&options).unwrap(), debug_of(&given).unwrap());
-        // But for folders of the client's machine.
+        // Except for folders of the client's machine.
         let is_cache =
             |value: &Value<'_>| matches!(value, Value::Bytes(bytes) if bytes.starts_with(b"/home"));
         let before = fields(&before);
         let before: Vec<_> = before.iter().filter(|(_, value)| !is_cache(value)).collect();
         let after = fields(&after);
         assert_eq!(before, after.iter().collect::<Vec<_>>(), "{release}");
-        // And once more: what is handed on is what is taken.
+        // Rebuilding the result again does not change it.
         assert_eq!(rebuilt(&given).as_ref(), Ok(&given), "{release}");
     }
 }
@@ -133,11 +133,11 @@ fn for_plugin_refuses_what_is_not_known() {
         for value in [number(field, 1), bytes(field, b"x"), bytes(field, b"a/b")] {
             assert_refused(&debug(&[value]), &name);
         }
-        // What says nothing is left out.
+        // Fields without an effect are left out.
         let given = rebuilt(&debug(&[number(field, 0), bytes(field, b"")])).unwrap();
         assert_eq!(debug_of(&given), Some(Vec::new()));
     }
-    // One that comes after another of the same number, and in another part of the message.
+    // A field after another one with the same number, and in another part of the message.
     let twice = [debug(&[bytes(109, b"")]), debug(&[bytes(109, b"out")])].concat();
     assert_refused(&twice, "xla_dump_to");
     assert_refused(&debug(&[bytes(500, b"\n\x05-help")]), "xla_backend_extra_options");
@@ -241,7 +241,7 @@ fn for_plugin_hands_on_what_the_operator_allows() {
     let other = debug(&[bytes(109, b"/tmp/x"), bytes(110, b".*")]);
     let error = for_plugin(&other, &rules, TARGET).unwrap_err();
     assert!(error.message().contains("xla_dump_hlo_module_re"), "{}", error.message());
-    // Devices are none of the options.
+    // Devices are not options.
     let devices = build(&[number(1, 77)]);
     assert!(for_plugin(&devices, &allowing(&["device_ordinal"]), TARGET).is_err());
 }
@@ -261,7 +261,7 @@ fn for_plugin_asks_old_plugins_for_shardings_in_tiles() {
 #[test]
 fn for_plugin_adds_no_debug_options() {
     assert_eq!(debug_of(&rebuilt(&build(&[])).unwrap()), None);
-    // Empty ones are some: all of them are zero.
+    // Empty debug options are options: all of them are zero.
     assert_eq!(debug_of(&rebuilt(&debug(&[])).unwrap()), Some(Vec::new()));
 }
 
@@ -272,7 +272,7 @@ fn for_plugin_refuses_bytes_that_are_no_options() {
         let error = rebuilt(&[before, &hidden].concat()).unwrap_err();
         assert_eq!(error.code(), StatusCode::InvalidArgument, "{before:?}");
     }
-    // Between the two fields it is whole.
+    // A cut between the two fields leaves a valid message.
     for cut in 1..hidden.len() {
         assert_eq!(rebuilt(&hidden[..cut]).is_ok(), cut == number(5, u64::MAX).len(), "{cut}");
     }

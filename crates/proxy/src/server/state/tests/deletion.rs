@@ -14,10 +14,10 @@ async fn delete_removes_arrays_without_a_given_name() {
         client.put(handle, &[handle as u8], &on(&[0])).await.unwrap();
     }
     assert_eq!(server.save().await.unwrap(), 3);
-    // As a client of JAX does: the array first, the handle a moment later.
+    // As JAX clients do: first the array, then the handle.
     assert_eq!(delete(&mut client, 1).await, Ok(()));
     client.destruct(1).await.unwrap();
-    // The end of a handle takes nothing out.
+    // Destroying a handle removes no array.
     client.destruct(2).await.unwrap();
     assert_eq!(server.save().await.unwrap(), 2);
     assert_eq!(place.names(), ["session-1/2", "session-1/3"]);
@@ -42,7 +42,7 @@ async fn delete_leaves_what_another_session_saved() {
     stop(server, async {}).await.unwrap();
     assert_eq!(place.names(), ["session-1/1"]);
     assert_eq!(place.bytes("session-1/1"), b"first");
-    // By another client of another server, which is told its handle.
+    // Deleted by another client of another server, which gets its handle.
     let server = place.server();
     let mut client = named(&server, "model").await;
     let answer = init(&mut client).await.unwrap();

@@ -1,8 +1,9 @@
-//! Limits on the names of arrays that no request asked to keep.
+//! Tests of limits on the names of arrays that no request asked to keep.
 
 use super::*;
 
-/// Handles by which all clients have 1 MiB for names, and each half of it.
+/// Limit on handles with which all clients together have 1 MiB for names, and each client half of
+/// it.
 const HANDLES: usize = 8192;
 
 fn limited(place: &Folder) -> Server {
@@ -10,12 +11,13 @@ fn limited(place: &Folder) -> Server {
     place.builder().limits(limits).build().unwrap()
 }
 
-/// The name of a session whose arrays need 100 kB of the header each, half of it for their owner.
+/// Returns the name of a session whose arrays need 100 kB of the header each, half of it for their
+/// owner.
 fn long(letter: &str) -> String {
     letter.repeat(50_000)
 }
 
-/// Handle of an array that the state of the server has.
+/// Returns the handle of an array in the server's state.
 async fn first(client: &mut Client) -> u64 {
     let attributes = init(client).await.unwrap().client_attributes.unwrap();
     let map = AttributeMap::from_proto(&attributes, &DeserializeOptions::new()).unwrap();
@@ -38,7 +40,7 @@ async fn names_of_living_arrays_are_refused_where_a_save_would_fail() {
     }
     assert_eq!(put(&mut client, 6).await, Err(StatusCode::ResourceExhausted));
     assert_eq!(server.save().await.unwrap(), 5);
-    // The room of a handle that goes is another array's.
+    // The space of a destroyed handle is free for another array.
     client.destruct(5).await.unwrap();
     put(&mut client, 7).await.unwrap();
 }

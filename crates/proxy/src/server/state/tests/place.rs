@@ -1,4 +1,4 @@
-//! The place of a state by its several names: one server has all of them.
+//! Tests of a state's path with several names: one server locks all of them.
 
 use std::{
     fs,
@@ -19,13 +19,13 @@ fn server(path: impl AsRef<Path>) -> ServerBuilder {
     Server::builder(&Plugin::host()).state(path.as_ref()).state_versions(Versions::current())
 }
 
-/// The reason why there is no second server.
+/// Returns the reason why a second server cannot start.
 fn refusal(path: impl AsRef<Path>) -> String {
     server(path).build().unwrap_err().to_string()
 }
 
-/// A folder `inner`, a link `outer` to it, and names in both that lead to `inner/two.sds`, which is
-/// not there.
+/// Creates a folder `inner`, a link `outer` to it, and names in both that lead to the missing file
+/// `inner/two.sds`.
 fn several_names(folder: &Path) -> Vec<PathBuf> {
     let inner = folder.join("inner");
     fs::create_dir_all(inner.join("deeper")).unwrap();
@@ -85,7 +85,7 @@ async fn lock_is_on_the_file_by_its_other_names_too() {
     fs::hard_link(place.path(), &hard).unwrap();
     let said = refusal(&hard);
     assert!(said.contains("hard link"), "{said}");
-    // Not a file any more that the first one has.
+    // After a save it is no longer the first server's file.
     client.put(2, b"def", &on(&[0])).await.unwrap();
     first.save().await.unwrap();
     drop(server(&hard).build().unwrap());
@@ -137,7 +137,7 @@ async fn holder_of_a_state_is_told_by_every_name() {
     drop(client);
     stop(server, async {}).await.unwrap();
     assert_eq!(StateHolder::of(&plain), None);
-    // What a killed server left behind.
+    // The lock that a killed server left behind.
     fs::write(folder.path().join("inner/.two.sds.lock"), "17\n1\n").unwrap();
     assert_eq!(StateHolder::of(&plain), None);
 }

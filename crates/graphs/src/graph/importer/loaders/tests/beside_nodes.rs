@@ -1,11 +1,11 @@
-//! Fields of functions besides their nodes: shapes and attributes of arguments, attributes of their
-//! own, gradients. What is expected here was measured on TensorFlow 2.12, 2.16 and 2.21.
+//! Tests of fields of functions besides their nodes: shapes and attributes of arguments, attributes
+//! of functions, gradients. The expected values were measured on TensorFlow 2.12, 2.16 and 2.21.
 
 use super::{FLOAT, INPUT, Kind, Loader, found, kind, node, together};
 
 const ALL: [Loader; 4] = [Loader::Import, Loader::LoadV1, Loader::Load, Loader::Cpp];
 
-/// A function `f` with these arguments, and this besides; called by a node or not.
+/// Returns a function `f` with these arguments and with `beside`; called by a node or not.
 fn with(arguments: &[&str], beside: &str, is_called: bool) -> String {
     let of = |number: usize| if number == 0 { "p" } else { "q" };
     let inputs = arguments.iter().enumerate().map(|(n, _)| format!("input: '{}'", of(n)));
@@ -31,7 +31,7 @@ fn attribute(key: &str, value: &str) -> String {
     format!("attr {{ key: '{key}' value {{ {value} }} }} ")
 }
 
-/// Attributes of the first argument.
+/// Returns attributes of the first argument.
 fn of_first(attributes: &str) -> String {
     format!("arg_attr {{ key: 0 value {{ {attributes} }} }} ")
 }
@@ -41,12 +41,12 @@ fn shapes(shapes: &[&str]) -> String {
     format!("list {{ {} }}", shapes.collect::<String>())
 }
 
-/// By loader, what is wrong with a graph.
+/// Returns the kind of a graph's diagnostic for each loader.
 fn kinds(graph: &str) -> [Option<Kind>; 4] {
     ALL.map(|loader| kind(loader, graph))
 }
 
-/// The same where `tf.saved_model.load` alone finds something.
+/// Returns the kinds if only `tf.saved_model.load` finds a diagnostic.
 fn in_load_alone(kind: Kind) -> [Option<Kind>; 4] {
     [None, None, Some(kind), None]
 }
@@ -70,7 +70,7 @@ fn the_shapes_of_arguments_are_as_many_as_these_or_none() {
             assert_eq!(kinds(&with(TWO, &other, is_called)), [const { None }; 4], "{other}");
         }
     }
-    // Of one name, the last attribute counts.
+    // Of several attributes with one name the last counts.
     let fine = input_shapes(1) + &input_shapes(2);
     assert_eq!(kinds(&with(TWO, &fine, false)), [const { None }; 4]);
     let found = found("2.16", Loader::Load, &with(TWO, &input_shapes(1), false), "").unwrap();
@@ -89,7 +89,7 @@ fn arguments_have_shapes_that_tensors_can_have() {
     for valid in ["dim { size: -1 }", "unknown_rank: true", "dim { size: 0 }"] {
         assert_eq!(kinds(&with(TWO, &input_shapes(valid), false)), [const { None }; 4]);
     }
-    // What an argument says itself goes before it, and the first of several shapes counts.
+    // The argument's own shape takes precedence, and the first of several shapes counts.
     let both = |all: &str, own: &[&str]| {
         let own = of_first(&attribute("_output_shapes", &shapes(own)));
         with(&["DT_FLOAT"], &(attribute("_input_shapes", &shapes(&[all])) + &own), false)
@@ -108,7 +108,7 @@ fn what_builds_a_function_reads_lists_of_shapes_and_what_handles_hold() {
     let missing = [shape(), shape(), Some(Kind::Python), shape()];
     assert_eq!(called(&output_shapes("list { }")), missing);
     assert_eq!(called(&output_shapes("list { s: 'x' }")), missing);
-    // A shape that is no list is one to Python alone; anything else is none.
+    // Only Python accepts a shape that is not in a list; any other value counts as no shape.
     let alone = output_shapes(&format!("shape {{ {NEGATIVE} }}"));
     assert_eq!(called(&alone), in_load_alone(Kind::Shape));
     assert_eq!(called(&output_shapes("i: 1")), [const { None }; 4]);
@@ -142,7 +142,7 @@ fn a_handle_whose_contents_are_known_is_a_scalar() {
     let vector = with(&[said], &shaped("dim { size: 2 }"), false);
     assert_eq!(kinds(&vector), in_load_alone(Kind::Shape));
     assert_eq!(kinds(&with(&[said], &shaped(""), false)), [const { None }; 4]);
-    // The list of all shapes says nothing of handles.
+    // The list of all shapes has no effect on handles.
     for shape in [NEGATIVE, "dim { size: 2 }"] {
         let all = attribute("_input_shapes", &shapes(&[shape]));
         assert_eq!(kinds(&with(&[said], &all, false)), [const { None }; 4]);
@@ -174,7 +174,7 @@ fn python_reads_some_attributes_of_arguments_and_nodes() {
         assert_eq!(argument("_gradient_op_type", valid), [const { None }; 4], "{valid}");
         assert_eq!(inside(valid), None, "{valid}");
     }
-    // DT_INT4 came with 2.15.
+    // DT_INT4 exists since 2.15.
     let int4 = of_first(&attribute("_gradient_op_type", "type: 29"));
     let int4 = with(&["DT_FLOAT"], &int4, false);
     assert!(found("2.14", Loader::Load, &int4, "").is_some());
@@ -221,8 +221,8 @@ fn a_function_is_loaded_behind_its_registered_gradients() {
     let circle = [f.clone(), one("g", &of("F")), gradient.clone(), registered("f", "F")];
     assert_eq!(load(&circle), Some(Kind::Python));
     assert_eq!(kind(Loader::LoadV1, &together(&circle)), None);
-    // Behind a gradient, functions that are attributes are not waited for. The last one is loaded
-    // first.
+    // After a gradient, the loader does not wait for functions in attributes. The last function is
+    // loaded first.
     let names = one("f", &(of("G") + &attribute("f", "func { name: 'h' }")));
     let h = one("h", "");
     let late = [h.clone(), names.clone(), g.clone(), gradient.clone()];
@@ -248,7 +248,7 @@ fn attributes_of_functions_that_no_tensor_can_be_read_from_are_equal_to_nothing(
         found("2.21", Loader::Load, &own(bad), "object_graph_def { nodes { user_object { } } }"),
         None
     );
-    // What is loaded takes no attributes any more, and says no shapes.
+    // A loaded function no longer takes attributes, and has no shapes.
     let input_shapes = with(&["DT_FLOAT"], &attribute("_input_shapes", bad), false);
     for graph in [default(bad), input_shapes] {
         assert!(structure(kind(Loader::LoadV1, &graph)), "{graph}");
@@ -298,7 +298,7 @@ fn a_session_looks_for_places_in_functions_that_give_resources() {
         let call = calling("f", "DT_RESOURCE").replace("node_def", "node");
         assert_eq!(kind(loader, &(call + &given(garbage))), None, "{loader:?}");
     }
-    // Also through another function, as long as that one gives resources too.
+    // The same through another function, as long as that one passes resources as well.
     let inner = given(garbage).replace("'f'", "'g'");
     let outer = |gives: &str, returned: &str| {
         let nodes = calling("g", "DT_RESOURCE") + &float.replace(garbage, "");

@@ -1,9 +1,9 @@
-//! Names in a meta graph outside of its graph. What is expected here was measured on TensorFlow
-//! 2.12 and 2.21.
+//! Tests of names in a meta graph outside its graph. The expected values were measured on
+//! TensorFlow 2.12 and 2.21.
 
 use super::{INPUT, Kind, Loader, found};
 
-/// A graph with a node of one output, one of two, one of none, and a placeholder that they need.
+/// A graph with nodes of one output, two outputs and none, and a placeholder that they need.
 const GRAPH: &str =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }
     node { name: 'y' op: 'Identity' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }
@@ -11,8 +11,8 @@ const GRAPH: &str =
     node { name: 'n' op: 'NoOp' }
     node { name: 'after' op: 'NoOp' input: '^y' }";
 
-/// True for each of `load_v1`, `load` and the C++ loader that accepts the graph with this beside
-/// it.
+/// Returns true for each of `load_v1`, `load` and the C++ loader that accepts the graph with
+/// `beside` in its meta graph.
 fn accepted(beside: &str) -> [bool; 3] {
     [Loader::LoadV1, Loader::Load, Loader::Cpp].map(|loader| {
         let found = found("2.21", loader, GRAPH, beside).map(|diagnostic| diagnostic.kind);
@@ -23,7 +23,7 @@ fn accepted(beside: &str) -> [bool; 3] {
 
 const ALL: [bool; 3] = [true; 3];
 const CPP: [bool; 3] = [false, false, true];
-/// All but `load`.
+/// All loaders but `load` accept.
 const V1: [bool; 3] = [true, false, true];
 const NONE: [bool; 3] = [false; 3];
 
@@ -36,7 +36,7 @@ fn nodes(key: &str, names: &[&str]) -> String {
     collection(key, &format!("node_list {{ {names} }}"))
 }
 
-/// The inputs or outputs of a signature.
+/// Returns the inputs or outputs of a signature.
 fn tensors(side: &str, infos: &[&str]) -> String {
     let entry = |(number, info): (usize, &&str)| {
         format!("{side} {{ key: 'k{number}' value {{ {info} }} }} ")
@@ -59,7 +59,7 @@ fn every_node_of_a_collection_is_there() {
     for name in ["missing", "missing:0", "y:1", "y:x", "", "^y", "n:0", "u:2"] {
         assert_eq!(accepted(&nodes("mine", &["y", name])), CPP, "{name}");
     }
-    // Bytes and numbers name nothing, but for messages that Python knows.
+    // Bytes and numbers name no nodes, except in messages that Python knows.
     for list in ["bytes_list { value: 'missing' }", "int64_list { value: 7 }", ""] {
         assert_eq!(accepted(&collection("mine", list)), ALL, "{list}");
     }
@@ -91,7 +91,7 @@ fn one_operation_is_run_at_the_end() {
     };
     assert_eq!(accepted(&named("n")), ALL);
     assert_eq!(accepted(&named("missing")), NONE);
-    // The C++ loader runs nothing then.
+    // Then the C++ loader runs no node.
     assert_eq!(accepted(&named("")), CPP);
     assert_eq!(accepted(&named("n:0")), CPP);
     assert_eq!(accepted(&signature("outputs { key: 'other' value { name: 'n' } }")), NONE);
@@ -104,7 +104,7 @@ fn one_operation_is_run_at_the_end() {
         assert_eq!(accepted(&collection(key, "bytes_list { value: 'n' }")), NONE, "{key}");
         assert!(!accepted(&nodes(key, &["after"]))[1], "a placeholder that nobody feeds");
     }
-    // What takes the path of an asset.
+    // The node that takes the path of an asset.
     let asset = |name: &str| format!("asset_file_def {{ tensor_info {{ name: '{name}' }} }} ");
     assert_eq!(accepted(&asset("y:0")), ALL);
     assert_eq!(accepted(&asset("missing:0")), V1);
@@ -163,7 +163,7 @@ fn a_signature_feeds_what_it_needs() {
     assert_eq!(accepted(&output(&sparse("y:0"))), ALL);
     assert_eq!(accepted(&output(&sparse("y"))), V1);
     assert_eq!(accepted(&output("dtype: DT_FLOAT")), V1);
-    // Models with objects are loaded by these.
+    // Models with objects are loaded by their objects.
     let objects = "object_graph_def { nodes { user_object { identifier: '_generic_user_object'
         version { producer: 1 min_consumer: 1 } } } }";
     assert_eq!(found("2.21", Loader::Load, INPUT, &(signature(&[], &["y:9"]) + objects)), None);

@@ -1,4 +1,4 @@
-//! Calls of functions once these have the names that Python gives them.
+//! Tests of calls of functions after these have got their names from Python.
 
 use super::{INPUT, Kind, Loader, function, kind, node, together};
 use crate::graph::BodyDiagnosticKind;
@@ -12,7 +12,7 @@ fn index(number: u32) -> String {
     )
 }
 
-/// A function without arguments and results.
+/// Returns a function without arguments and results.
 fn empty(name: &str, nodes: &str) -> String {
     format!("library {{ function {{ signature {{ name: '{name}' }} {nodes} }} }} ")
 }
@@ -30,11 +30,11 @@ fn function_loaded_twice_is_unresolved_for_those_loaded_between() {
             [first.clone(), second.clone(), calls.clone()],
         ] {
             assert_eq!(kind(Loader::Load, &graph(&order)), Some(Kind::UnknownOperation));
-            // The function is not checked where no node of the graph calls it.
+            // The function is not checked if no node of the graph calls it.
             assert_eq!(kind(Loader::Load, &together(&order)), None);
         }
     }
-    // Through another one as well; a call of a function that is an attribute is not checked.
+    // The same through another function; a call of a function in an attribute is not checked.
     let outer = function("f", &node("d", "g", &["a"], ""), "a");
     let inner = function("g", &node("d", "t", &[], ""), "a");
     let deep = graph(&[outer, inner, one.clone(), other.clone()]);
