@@ -210,7 +210,8 @@ fn run_v1(path: &PathBuf, op: &str) -> Result<Option<Tensors>, Refusal> {
     Ok(None)
 }
 
-/// Why a line is not compared: what it records is not a judgement of the checkpoint.
+/// Returns true if a line is not compared, because it does not record a judgement of the
+/// checkpoint.
 fn is_left_out(line: &Value) -> bool {
     let (op, code, verdict) =
         (line["op"].as_str(), line["code"].as_str(), line["verdict"].as_str());

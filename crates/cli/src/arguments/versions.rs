@@ -127,7 +127,7 @@ pub(crate) struct AddVersionArguments {
     /// The day from which builds read and write it (YYYY-MM-DD); today by default.
     #[arg(long, value_name = "DATE")]
     pub(crate) introduced: Option<String>,
-    /// A number other than the next one, for a line whose numbers another project assigns.
+    /// Another number than the next one, for a line whose numbers are somebody else's.
     #[arg(long, value_name = "N", value_parser = whole_number::<i32>)]
     pub(crate) number: Option<i32>,
     /// The first release that has it.

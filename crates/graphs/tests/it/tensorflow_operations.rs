@@ -326,7 +326,8 @@ fn compare_artifact(artifact: &Artifact, file: &[u8]) -> Vec<(String, usize, Out
 struct Comparison {
     /// Number of lines.
     all: usize,
-    /// How often TensorFlow's reason is one of [`OUTSIDE`] and not found here, by way of loading.
+    /// The number of times that TensorFlow's reason is one of [`OUTSIDE`] and not found here, by
+    /// way of loading.
     outside: Vec<(String, usize)>,
     differences: Vec<String>,
 }
