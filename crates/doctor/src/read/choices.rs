@@ -107,7 +107,6 @@ fn follow(entries: &Entries<'_>, mut waiting: Vec<Named>) -> Choice {
 /// Returns the installations of the projects in a lock: each without extras, and with each of its
 /// extras and groups. Empty if there is only one installation, or entries remain that nothing
 /// depends on.
-/// over of which nothing tells who brings them.
 pub(super) fn choices<'a>(
     entries: impl Iterator<Item = (&'a str, &'a str, &'a Relations)>,
 ) -> Vec<Choice> {

@@ -6,7 +6,7 @@ use crate::scan::Piece;
 /// memory than its bytes.
 const LISTED: usize = 1 << 16;
 
-/// Adds a version to a list of which only the set of its versions counts.
+/// Adds a version to a list whose order and repetitions do not matter.
 pub(super) fn add_bad_consumer(list: &mut Vec<i32>, version: i32) {
     if list.len() >= LISTED && list.len() == list.capacity() {
         list.sort_unstable();

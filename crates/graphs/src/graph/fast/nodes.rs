@@ -240,7 +240,7 @@ impl NodeTable {
 
     /// Adds the node.
     ///
-    /// `at` is where its bytes end.
+    /// `at` is the end of its bytes.
     pub(super) fn add(
         &mut self,
         node: &mut NodeInProgress,

@@ -79,7 +79,7 @@ impl<'c> CalledShapes<'c> {
             let shaped = self.reader.read(index, self.library)?;
             found = shaped.map(|shaped| Rc::new(CalledFunction { place, shaped }));
         }
-        // A function that is read takes more than a small one has in the file.
+        // In memory a function takes more than the bytes of a small one in the file.
         let is_small = found
             .as_ref()
             .is_some_and(|found| found.place.end.saturating_sub(found.place.start) < SMALL);

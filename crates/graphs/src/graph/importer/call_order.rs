@@ -22,17 +22,17 @@ use crate::graph::{
     source::Extent,
 };
 
-/// Names of nodes that are read for one function, to put control inputs in order, and the nodes
-/// that it has at most. Behind that they stay as they are written, and the order is not known.
+/// Limits on the names of nodes that are read for one function, to sort control inputs, and on its
+/// nodes. Beyond them the written order is kept, and the real order is unknown.
 const MOST_NAMES: usize = 64;
 const MOST_NODES: usize = 1 << 12;
 
 /// Number of edges into a node up to which the importer keeps their order.
 const MOST_ORDERED: usize = 8;
 
-/// Returns the numbers of the nodes in the order in which their shapes are asked for; those that
-/// nothing leads to, as nodes of loops, come last. Also whether that is known, and the same each
-/// time.
+/// Returns the numbers of the nodes in the order in which their shapes are inferred; nodes to which
+/// no edge leads, such as those of loops, come last. Also returns true if this order is known and
+/// deterministic.
 pub(super) fn in_order(
     library: Library<'_>,
     (function, place): (&FunctionIndex, Extent),
@@ -133,7 +133,7 @@ fn is_certain(
     end <= MOST_ORDERED || !has_two(ends, &leads)
 }
 
-/// Returns the nodes in the order in which they are left, each after what it takes.
+/// Returns the nodes in the order in which their visits end, each after its inputs.
 fn left(waiting: &mut Vec<(u32, bool)>, givers: &[Vec<u32>]) -> Vec<u32> {
     let mut order = Vec::with_capacity(givers.len());
     let mut is_seen = vec![false; givers.len()];

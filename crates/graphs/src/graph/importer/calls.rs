@@ -25,7 +25,7 @@ pub(super) struct FunctionPartDiagnostic {
     pub(super) diagnostic: PartDiagnostic,
 }
 
-/// A node outside of functions that calls a function that cannot be built.
+/// A node outside functions that calls a function that cannot be built.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallDiagnostic {
     /// The number of the node in the graph.

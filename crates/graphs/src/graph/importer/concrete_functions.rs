@@ -1,4 +1,4 @@
-//! Concrete functions as `tf.saved_model.load` leaves them: loaded into Python, and exported again.
+//! Concrete functions after `tf.saved_model.load`: loaded into Python, and exported again.
 //!
 //! Each argument is one tensor of the declared type, independent of its attributes; each result has
 //! the type that the function really returns; the attributes are the remaining placeholders. An
@@ -53,8 +53,7 @@ pub(super) struct ConcreteCall {
 }
 
 impl ConcreteCall {
-    /// Returns the diagnostic about this call that is reported when the function that contains it
-    /// is built.
+    /// Returns the diagnostic of this call that is reported when the containing function is built.
     fn diagnostic(&self, callee: &ConcreteFunction) -> Option<Rc<FunctionDiagnostic>> {
         let wrong_binding = self.wrong_binding.clone();
         wrong_binding.or_else(|| callee.call_diagnostic(self.tensors).map(Rc::new))
@@ -180,8 +179,8 @@ impl ConcreteFunction {
             Part::Node(call.node),
             ImportDiagnosticKind::UnknownOperation,
         );
-        // The report of this diagnostic reads the same function, and gives the reason if it cannot
-        // be read.
+        // Reporting this diagnostic reads the same function, and returns the error if it cannot be
+        // read.
         let name = |found: &Self| library.memo.names(library, found.place, Part::Function).ok();
         diagnostic.operation = callee.and_then(name).map_or(String::new(), |(name, _)| name);
         self.with(diagnostic)
@@ -230,7 +229,7 @@ impl<'a> ConcreteFunctions<'a> {
         Self { library, functions: Vec::new(), leaves: Vec::new(), diagnostics: HashMap::new() }
     }
 
-    /// Makes room for all functions.
+    /// Allocates memory for all functions.
     pub(super) fn begin(&mut self) {
         let places = self.library.names.places();
         self.functions.resize_with(places, OnceCell::new);
@@ -288,9 +287,9 @@ impl<'a> ConcreteFunctions<'a> {
         }
     }
 
-    /// Says that functions were loaded a second time, under another name, with the last time by
-    /// position in `last`; `order` is the one in which all were loaded for the first time. Callers
-    /// of the first one by its name then find no function.
+    /// Records that functions were loaded a second time, under another name; `last` has the last
+    /// time by position, and `order` is the order in which all were first loaded. Callers by the
+    /// first name then find no function.
     pub(super) fn rename(
         &mut self,
         last: &HashMap<usize, usize>,
@@ -389,7 +388,7 @@ impl<'r> ConcreteFunctionsOfRelease<'r, '_> {
 }
 
 /// Returns the signature of a function once it is loaded: each argument and result is one tensor of
-/// the type that is written, and no attributes are left.
+/// the declared type, and no attributes remain.
 pub(super) fn loaded_definition(function: &FunctionIndex) -> OperationDefinition {
     let fixed = |(argument, written): (&Argument, &ArgumentDefinition)| ArgumentDefinition {
         name: written.name.clone(),

@@ -17,7 +17,7 @@ use crate::graph::{
     index::FunctionIndex, source::Extent,
 };
 
-/// Nodes of loops of which a frame may have several have names with this in it.
+/// Part of the names of the loop conditions of which a frame may have several.
 const COUNTERS: &str = "LoopCounter";
 
 /// The effect of a node on frames.
@@ -54,12 +54,12 @@ struct Frames<'f> {
     function: &'f FunctionIndex,
     /// By node signature.
     roles: Vec<Role>,
-    /// From where to where, ascending. Arguments, and what nodes without inputs begin with, have
+    /// Pairs of source and target, ascending. Arguments and the start of nodes without inputs have
     /// the number behind the last node.
     edges: Vec<(usize, usize)>,
-    /// The names of frames, each with its number; that of no frame is empty.
+    /// The names of frames, each with its number; the name of no frame is empty.
     names: HashMap<&'f [u8], u32>,
-    /// By node, once the walk has come to it.
+    /// The frame of each node that the walk has reached.
     found: Vec<Option<Frame>>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn diagnostic(
     }
 }
 
-/// Who gives something to whom; see [`Frames::edges`].
+/// Returns the edges of the function; see [`Frames::edges`].
 fn edges(function: &FunctionIndex) -> Vec<(usize, usize)> {
     let source = function.nodes.len();
     let owners = body::owners(function);
@@ -123,7 +123,7 @@ impl<'f> Frames<'f> {
         self.found.get(node).copied().flatten()
     }
 
-    /// Follows the edges from the start, and says where they come from two frames.
+    /// Follows the edges from the start, and returns a node that is reached from two frames.
     fn walk(&mut self) -> Option<BoxedDiagnostic> {
         let source = self.function.nodes.len();
         let outside = Frame { begin: source, around: source, name: 0 };
@@ -151,7 +151,7 @@ impl<'f> Frames<'f> {
         None
     }
 
-    /// Comes to a node from a frame.
+    /// Records that a node is reached from a frame.
     fn come(&mut self, node: usize, from: Frame) -> Option<BoxedDiagnostic> {
         let is_enter = self.role(node) == Role::Enter;
         let Some(known) = self.of(node) else {
@@ -175,7 +175,7 @@ impl<'f> Frames<'f> {
         (name != from.name).then(|| self.at(node, texts))
     }
 
-    /// Returns the number of the name of the frame that a node begins.
+    /// Returns the number of the name of the frame that a node enters.
     fn name_of(&mut self, node: usize) -> Result<u32, BoxedDiagnostic> {
         let function = self.function;
         let signature = function

@@ -19,7 +19,7 @@ use crate::{
 pub(super) enum NodeDiagnostic {
     Colocation,
     Unknown,
-    /// Its text is read again when it is reported.
+    /// An attribute breaks a rule. The text is read again when the diagnostic is reported.
     Attributes,
     InputCount {
         found: u64,
@@ -35,9 +35,9 @@ pub(super) enum NodeDiagnostic {
         expected: ElementType,
     },
     NoShapeFunction,
-    /// A shape in an attribute that is none; asked for again once it is told.
+    /// An attribute has an invalid shape. It is inferred again when the diagnostic is reported.
     Shape,
-    /// Shapes of inputs that do not go together.
+    /// The shapes of inputs are incompatible.
     ShapesOfInputs(Box<Mismatch>),
     /// The node declares too few output shapes.
     FewShapes {
@@ -52,7 +52,7 @@ pub(super) enum NodeDiagnostic {
     UnboundCall,
     /// The called function cannot be built.
     Call(Box<ImportDiagnostic>),
-    /// It begins a loop with too many inputs from outside of it.
+    /// The node begins a loop with too many inputs from outside the loop.
     LoopInputs,
     Cycle,
 }
@@ -64,7 +64,7 @@ impl NodeDiagnostic {
         Self::Deprecated(DeprecatedOperation { name, version, replacement: None })
     }
 
-    /// Returns the input that it is about.
+    /// Returns the input that the diagnostic is about.
     fn input(&self) -> Option<u32> {
         match self {
             Self::OutputIndex { input } | Self::InputType { input, .. } => Some(*input),
@@ -87,8 +87,8 @@ pub(super) struct Pending {
     pub(super) found: Option<DiagnosedNode>,
 }
 
-/// Makes diagnostics of what loaders have found. They mostly find the same node, which is read
-/// once: it may be as large as the file.
+/// Creates the diagnostics of loaders. They mostly find the same node, which is read once: it may
+/// be as large as the file.
 pub(super) struct Diagnostics<'c> {
     context: &'c Context<'c>,
     /// The last node that was read, by its number and the input that was asked for.
@@ -219,7 +219,7 @@ fn attributes(
         known.and_then(|known| rules.node_type(known.operation(release)?, &node.attributes).err());
     match diagnostic {
         Some(diagnostic) => diagnostic.into_import_diagnostic(name, None, operation),
-        // The same question has the same answer.
+        // The rules give the same answer each time.
         None => {
             let (kind, nothing) = (ImportDiagnosticKind::UnknownOperation, String::new());
             let (found, expected) = (nothing.clone(), nothing);

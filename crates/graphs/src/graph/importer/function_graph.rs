@@ -1,9 +1,8 @@
-//! Finds the diagnostics in the graph that `tf.saved_model.load` makes of one function.
+//! Finds the diagnostics in the graph that `tf.saved_model.load` creates from one function.
 //!
 //! Python turns the function into a graph whose arguments are placeholders, and imports that. First
 //! it looks up all operations and the names of all inputs, which must be written in full. Then the
-//! importer does with the nodes what it does with those of any graph, the producer being the
-//! release itself.
+//! importer treats the nodes like those of any graph, with the release itself as the producer.
 //!
 //! Depends on one function and one release, but not on the library.
 
@@ -51,10 +50,10 @@ pub(super) const CLASSES: &str = "a list of texts";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SignatureInGraph {
     types: Result<NodeType, Box<NodeRuleDiagnostic>>,
-    /// By the number of its name, where an output begins among all, and how many tensors it is, as
-    /// Python counts them.
+    /// The first tensor of each output among all outputs, and its number of tensors as Python
+    /// counts them, by the number of the output's name.
     outputs: HashMap<u32, (u64, u64)>,
-    /// Since when the operation is deprecated, if it is in the release.
+    /// The version since which the operation is deprecated, if it is in the release.
     deprecated_since: Option<i32>,
     is_open: bool,
 }
@@ -360,8 +359,8 @@ impl FunctionGraph<'_> {
         self.at_node(number, ImportDiagnosticKind::Deprecated(entry)).with(found, expected)
     }
 
-    /// An output of which only a caller could tell the type: Python makes a tensor of each output,
-    /// and has no name for such a type.
+    /// Returns an output whose type only a caller could determine: Python creates a tensor for each
+    /// output, and has no name for such a type.
     fn untyped(&self) -> Option<BoxedDiagnostic> {
         let is_untyped = |node: &BodyNode| {
             let types = self.signature(node).and_then(|signature| signature.types.as_ref().ok());
@@ -386,7 +385,7 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with("a result that nothing in the function is", "NODE:OUTPUT:NUMBER"))
     }
 
-    /// Checks the nodes that the function waits for when it ends, by the names of its control
+    /// Checks the nodes for which the function waits at its end, by the names of its control
     /// outputs: `None` if one names no node or argument, else true if no two name the same.
     fn control_nodes(&self) -> Option<bool> {
         let has_name =
@@ -394,7 +393,7 @@ impl FunctionGraph<'_> {
         self.function.control_nodes(has_name)
     }
 
-    /// Returns a control output that is no node.
+    /// Returns a control output that does not name a node.
     fn control_outputs(&self) -> Option<BoxedDiagnostic> {
         let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let diagnostic =
@@ -402,7 +401,7 @@ impl FunctionGraph<'_> {
         self.control_nodes().is_none().then(diagnostic)
     }
 
-    /// Returns a node that is two control outputs.
+    /// Returns a node that is named by two control outputs.
     fn repeated_control_output(&self) -> Option<BoxedDiagnostic> {
         let base = || InstantiationDiagnostic::of(Part::Function, ImportDiagnosticKind::Python);
         let diagnostic = || base().with("a node that is two control outputs", "a node for each");

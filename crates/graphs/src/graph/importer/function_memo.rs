@@ -57,12 +57,12 @@ struct Memory {
     summaries: Summaries,
     /// Summaries of functions that differ in nothing else than their names.
     shared: HashMap<LeafKey, Rc<FunctionSummary>>,
-    /// The last of the others: a diagnostic is mostly that of many.
+    /// The last other summary: functions mostly share their diagnostic.
     last: Option<Rc<FunctionSummary>>,
     functions: HashMap<u64, Rc<FunctionIndex>>,
     /// Number of parts of `functions`, bounded by [`KEPT`].
     kept: usize,
-    /// The names that were read last, and of what.
+    /// The names that were read last, and their function and part.
     named: Option<((Extent, Part), Names)>,
     calling: Option<(Extent, String)>,
 }

@@ -58,7 +58,7 @@ pub(super) struct Judged {
     pub(super) named: Option<Box<Named>>,
     /// The diagnostic that the C++ loader finds in it before it looks at the graph.
     pub(super) unsaved: Option<BoxedDiagnostic>,
-    /// The reason that it is not found equal to itself, if it is not.
+    /// The reason why it is not found equal to itself, if it is not.
     pub(super) unequal: Option<Box<Unequal>>,
     /// The types of the inputs and outputs of its calls once it is loaded; `None` if every release
     /// needs the slow path.

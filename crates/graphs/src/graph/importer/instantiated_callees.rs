@@ -45,14 +45,14 @@ struct InstantiatedCallee {
     calls: u32,
 }
 
-/// The functions that nodes of a graph call, at once or through others.
+/// The functions that nodes of a graph call, directly or through others.
 pub(in super::super) struct InstantiatedCallees<'c> {
     names: &'c FunctionNames,
     releases: Releases<'c>,
     callees: Vec<InstantiatedCallee>,
     /// The calls in them, one function after the other.
     calls: Vec<InnerCall>,
-    /// By its position in the library, the number of a function in `callees`, from 1 on; 0 for one
+    /// The number of each function in `callees` plus 1, by its position in the library; 0 for one
     /// without a call.
     numbers: Vec<u32>,
     /// The diagnostic that keeps each function from being built.
@@ -248,8 +248,7 @@ impl<'l> InstantiatedCallees<'l> {
         Some(number.checked_sub(1)? as usize)
     }
 
-    /// Returns the calls in a function that the importer looks into, in the order in which they
-    /// come.
+    /// Returns the calls in a function that the importer examines, in their order.
     fn calls_inside<'f>(
         &mut self,
         library: Library<'_>,
@@ -282,7 +281,7 @@ impl<'l> InstantiatedCallees<'l> {
                 && self.position(inner.call.function).is_none()
                 && seen.insert(inner.call.function)
         });
-        // The attributes that it gives to others do not depend on its caller.
+        // The attributes that it passes to others do not depend on its caller.
         let firsts = firsts.map(|inner| FirstCall {
             function: inner.call.function,
             place: inner.place,
@@ -394,7 +393,7 @@ fn in_order<'f>(
     Ok((calls, is_certain))
 }
 
-/// A function in which no release finds anything, and what it calls.
+/// A function in which no release finds anything, and its calls.
 struct TriviallyValidCallee<'d> {
     /// Number of tensors that a call must take and give.
     built: (u64, u64),

@@ -27,8 +27,8 @@ fn mismatch(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     Some(NodeStructureDiagnostic { node: count(index.nodes().len()).saturating_sub(1), kind })
 }
 
-/// Returns the first node without an operation that is not faulty before, where the library has a
-/// function without a name: the importer does not ask what it calls.
+/// Returns the first node without an operation and without an earlier diagnostic, if the library
+/// has a function without a name: the importer does not check what such a node calls.
 pub(super) fn nameless_call(index: &GraphIndex) -> Option<NodeStructureDiagnostic> {
     let node = index.nameless_call()?;
     let is_last = count(index.nodes().len()) == node.saturating_add(1);

@@ -48,7 +48,7 @@ pub(super) fn first_diagnostics(
     slow.extend(shapes.map(|diagnostic| diagnostic.node));
     let mut walk =
         Walk { context, visits, shapes, slow, pending, back_edges: Vec::new(), functions };
-    // Where all nodes are known to be valid but for what they call, only those that call are there.
+    // If all nodes are known to be valid except for their calls, only calling nodes are visited.
     let calling = context.index.calls().iter().map(|call| call.number);
     let calling = calling.filter(|_| context.index.nodes().is_empty());
     for node in visits.in_order().chain(calling) {
@@ -73,9 +73,9 @@ pub(super) fn first_diagnostics(
 /// The functions that nodes call.
 #[derive(Clone, Copy)]
 pub(super) enum Functions<'f> {
-    /// As they are written.
+    /// The functions as written in the library.
     Written(&'f CalleeDiagnostics<'f>),
-    /// As `tf.saved_model.load` of each release has them.
+    /// The functions after `tf.saved_model.load` of each release.
     Reexported(&'f ConcreteFunctions<'f>),
 }
 
@@ -126,7 +126,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the output that an input is.
+    /// Returns the output that an input names.
     fn output(&self, input: Input) -> Output {
         self.context.index.output(input)
     }
@@ -149,8 +149,8 @@ impl Walk<'_> {
         self.context.node_signatures.types_of(node.signature(), profile)
     }
 
-    /// Returns the function that is the operation of a node, where functions are others than as
-    /// they are written.
+    /// Returns the function that is the operation of a node, if the functions are not those of the
+    /// file.
     fn concrete_function(&self, node: u32, release: ReleaseId) -> Option<&ConcreteFunction> {
         let Functions::Reexported(functions) = self.functions else { return None };
         let call = self.context.index.call_of(node).filter(|call| call.call.direct)?;
@@ -240,7 +240,7 @@ impl Walk<'_> {
             .or_else(|| self.edge_type(node, profile))
             .or_else(|| self.shape_function(node, profile));
         let call = self.context.index.call_of(node);
-        // What a call itself says of its outputs is compared with what its function gives.
+        // The outputs that a call declares are compared with those of its function.
         let is_inside = call.is_some_and(|calling| calling.call.inside);
         let diagnostic =
             diagnostic.or_else(|| (!is_inside).then(|| self.shapes_of_inputs(node))?);
@@ -391,7 +391,7 @@ impl Walk<'_> {
         Some(NodeDiagnostic::deprecated_by_definition(definition.name(), version))
     }
 
-    /// Returns an input of another type than the operation takes there.
+    /// Returns an input with another type than the operation requires.
     fn edge_type(&self, node: u32, profile: LoaderProfile) -> Option<NodeDiagnostic> {
         self.find_edge(node, |position, input| self.type_diagnostic(node, position, input, profile))
     }

@@ -38,7 +38,7 @@ use crate::{
 /// The collection with the external inputs of a part of a graph.
 const UNBOUND: &str = "unbound_inputs";
 
-/// Limit on the nodes visited in all while looking for placeholders that are not fed.
+/// Limit on all nodes that are visited in the search for placeholders that are not fed.
 const MOST_STEPS: usize = 1 << 24;
 
 /// The diagnostics that the loaders of a release find.
@@ -148,7 +148,7 @@ enum LookupTarget {
         text: String,
         asked: Asked,
     },
-    /// The node as which the C++ loader interprets a text.
+    /// The node that the C++ loader reads from a text.
     InCpp(String),
     /// An invalid name: the value found, and the value expected.
     Invalid(String, &'static str),
@@ -308,7 +308,8 @@ fn init(referring: &Referring) -> (Option<Lookup>, Option<Lookup>) {
         let diagnostic = Lookup::invalid(found, "the name of one operation");
         return (Some(diagnostic.clone()), Some(diagnostic));
     };
-    // What comes after others is not asked whether it is true, which no tensor answers.
+    // Python tests the truth of the value of all collections but the last, which fails for a
+    // tensor.
     let asked = if Some(key) == INIT_COLLECTIONS.last() { Asked::Any } else { Asked::Node };
     let name = String::from_utf8_lossy(name);
     (Some(Lookup::new(&by, &name, asked)), run_in_cpp(&by, &name))
@@ -355,11 +356,11 @@ fn of_signature(key: &str, signature: &Signature) -> Vec<Lookup> {
 #[derive(Debug)]
 struct ReferencedNode {
     place: Extent,
-    /// The number of its outputs, where a lookup is of one of them.
+    /// The number of its outputs, if one of them is looked up.
     outputs: PerRelease<Option<u64>>,
 }
 
-/// The nodes that something names.
+/// The nodes that are named.
 struct ReferencedNodes<'g> {
     nodes: HashMap<&'g [u8], ReferencedNode>,
     visited: Option<Visited<'g>>,

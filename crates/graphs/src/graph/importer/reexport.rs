@@ -50,9 +50,9 @@ pub(super) struct ReexportedFunctions<'a> {
     pub(super) functions: ConcreteFunctions<'a>,
     /// The first diagnostic that the C++ loader finds before it looks at the graph.
     pub(super) unsaved: Option<ImportDiagnostic>,
-    /// The first function in which a name comes twice, or that has a tensor which cannot be read:
-    /// TensorFlow does not find it equal to itself, which it asks when Python takes the function in
-    /// once more.
+    /// The first function in which a name occurs twice, or that has an unreadable tensor:
+    /// TensorFlow does not find it equal to itself, which it checks when Python adds the function
+    /// again.
     pub(super) unequal: PerRelease<Option<ImportDiagnostic>>,
     /// The same for functions in their original form, which the loaders of TensorFlow 1 import.
     pub(super) unequal_as_written: PerRelease<Option<ImportDiagnostic>>,
@@ -203,8 +203,8 @@ impl<'a> Loading<'a> {
         Ok(self.found)
     }
 
-    /// By the number of the node, what a function gives to those that it names as attributes and
-    /// that leave something to their callers.
+    /// The values that a function passes to functions in attributes that leave something to their
+    /// callers, by the number of the node.
     fn given(
         &self,
         Unloaded { place, summary, .. }: &Unloaded,
@@ -248,8 +248,8 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    /// Loads one function for each release that has found nothing yet; those that are alike share
-    /// what comes of it.
+    /// Loads one function for each release that has no diagnostic yet; equal releases share the
+    /// result.
     fn load(&mut self, position: usize, unloaded: &Unloaded) -> Result<(), GraphError> {
         let shapes = body_shapes::alone(unloaded.place, (self.library, &mut self.shapes))?;
         if shapes.is_none() && unloaded.summary.is_leaf() {

@@ -76,7 +76,7 @@ pub(in super::super) fn check_nodes(
     Ok(checked)
 }
 
-/// Returns the same, where nodes without an operation may call a function without a name.
+/// Checks the nodes likewise, if nodes without an operation may call a function without a name.
 fn check_named(
     context: &Context<'_>,
     found: &FoundSignatures<'_>,
@@ -110,7 +110,7 @@ fn check_named(
     Ok(checked)
 }
 
-/// Returns the same of a graph whose nodes are visited.
+/// Checks the nodes of a graph whose nodes are visited.
 fn check_visited(
     context: &Context<'_>,
     structure: &StructureDiagnostics,
@@ -132,7 +132,7 @@ fn check_visited(
     };
     let needs_shape_function = is_of(ImportDiagnosticKind::NoShapeFunction);
     let is_shape = is_of(ImportDiagnosticKind::Shape);
-    // Python asks for no shape functions, and gives an attribute without a value its default.
+    // Python requires no shape functions, and gives an attribute without a value its default.
     let differs =
         context.node_signatures.differs_in_python() || import.values().any(needs_shape_function);
     let python_import =
@@ -157,7 +157,7 @@ fn check_visited(
     Ok(CheckedNodes { evidence, do_shapes_fit: context.follows_shapes && shapes.is_none() })
 }
 
-/// Returns the first node that a shape function refuses, where shapes are asked for.
+/// Returns the first node that a shape function refuses, if shapes are inferred.
 fn shape_diagnostic(
     context: &Context<'_>,
     visits: &Visits,
@@ -171,14 +171,14 @@ fn shape_diagnostic(
     shapes::first_diagnostic(graph, visits.in_order(), called)
 }
 
-/// Returns the diagnostic that `tf.saved_model.load` finds in the nodes outside of functions, after
-/// it loaded these.
+/// Returns the diagnostic that `tf.saved_model.load` finds in the nodes outside functions, after it
+/// has loaded the functions.
 pub(super) fn loaded(
     Visited { context, visits, do_shapes_fit }: Visited<'_>,
     functions: &ConcreteFunctions<'_>,
 ) -> Result<PerRelease<Option<ImportDiagnostic>>, GraphError> {
     let functions = Functions::Reexported(functions);
-    // Less is known of renamed functions, and no more is refused.
+    // Less is known about renamed functions, and nothing more is refused.
     let shapes = if do_shapes_fit { None } else { shape_diagnostic(context, visits, None)? };
     first_diagnostics(context, visits, Strictness::Load, functions, shapes.as_ref())
 }

@@ -76,7 +76,7 @@ impl SignatureFacts {
         Some(Self { types, outputs })
     }
 
-    /// Returns the position among all tensors that a node gives of one of those of an output.
+    /// Returns the position of a tensor of an output among all output tensors of the node.
     pub(super) fn output(&self, name: u32, element: u32) -> Option<u64> {
         let output = self.outputs.iter().find(|output| output.name == name)?;
         let element = u64::from(element);
@@ -138,7 +138,7 @@ pub(super) struct KnownSignatures {
 pub(super) type FactsPerRelease = Rc<PerRelease<Option<Rc<SignatureFacts>>>>;
 
 impl KnownSignatures {
-    /// Returns the types of a function, shared with the function before if it has the same.
+    /// Returns the types of a function, shared with the previous function if they are the same.
     pub(super) fn shared(&mut self, types: NodeType) -> Rc<NodeType> {
         match &self.types {
             Some(known) if **known == types => Rc::clone(known),
@@ -175,7 +175,7 @@ impl KnownSignatures {
     }
 }
 
-/// Asks every release, but those that have the same definition and types as the one before.
+/// Asks every release, except those with the same definition and types as the previous one.
 fn in_each_release(
     signature: &BodySignature,
     releases: Releases<'_>,

@@ -16,7 +16,8 @@ const KEPT: usize = 1 << 10;
 /// Length in bytes up to which a function is small: its signature has about the same length.
 const SMALL: u64 = 1 << 10;
 
-/// The signatures so far, by the hashes of the functions' names: each a list with one operation.
+/// The signatures read so far, by the hashes of the functions' names: each a list with one
+/// operation.
 #[derive(Debug, Default)]
 pub(in super::super) struct Signatures {
     of_large: HashMap<u64, Rc<OperationList>>,

@@ -11,7 +11,8 @@ pub(super) const NEVER: u32 = u32::MAX;
 /// The visiting time of each node of a graph.
 #[derive(Debug)]
 pub(in super::super) enum Visits {
-    /// This number of nodes, in the order of the file: every input is the name of an earlier node.
+    /// All of this number of nodes are visited in the order of the file: every input names an
+    /// earlier node.
     AsWritten(u32),
     /// The time by node; [`NEVER`] for nodes that are part of a cycle or follow one.
     Determined { visits: Vec<u32>, crash: Option<Crash> },
@@ -54,7 +55,7 @@ impl Visits {
         }
     }
 
-    /// Returns the crash of the importer, if it comes as far as visiting nodes.
+    /// Returns the crash of the importer, if it gets as far as visiting nodes.
     pub(super) fn crash(&self) -> Option<Crash> {
         match self {
             Self::AsWritten(_) => None,

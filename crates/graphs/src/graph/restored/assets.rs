@@ -64,7 +64,7 @@ pub(super) fn read_while_loaded(
     found
 }
 
-/// Returns the inputs that are assigned to each variable outside of functions.
+/// Returns the inputs that are assigned to each variable outside functions.
 pub(super) fn assigned<'n>(all: &ByName<'n>) -> HashMap<&'n [u8], Vec<&'n [u8]>> {
     let mut variables: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
     for node in all.values().filter(|node| ASSIGNS.contains(&node.operation.as_slice())) {
@@ -75,7 +75,7 @@ pub(super) fn assigned<'n>(all: &ByName<'n>) -> HashMap<&'n [u8], Vec<&'n [u8]>>
     variables
 }
 
-/// Returns the argument of a function that an input is.
+/// Returns the argument of a function that an input leads to.
 fn argument_behind<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<&'n [u8]> {
     let mut input = input;
     for _ in 0..MOST_STEPS {
@@ -88,7 +88,7 @@ fn argument_behind<'n>(nodes: &ByName<'n>, input: &'n [u8]) -> Option<&'n [u8]> 
     None
 }
 
-/// Returns the asset whose path an input outside of functions is.
+/// Returns the asset whose path an input outside functions receives.
 fn asset_behind(
     all: &ByName<'_>,
     variables: &HashMap<&[u8], Vec<&[u8]>>,

@@ -19,7 +19,7 @@ use crate::{
 /// Limit on the numbers that are kept of a constant: a shape has at most 254.
 const MOST_NUMBERS: usize = 256;
 
-/// A shape as an attribute gives it.
+/// A shape in an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Sizes of the dimensions; -1 for an unknown one.
@@ -35,7 +35,7 @@ impl Shape {
     }
 }
 
-/// The value of a constant, as far as it is kept.
+/// The kept part of the value of a constant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Constant {
     pub(super) shape: Shape,

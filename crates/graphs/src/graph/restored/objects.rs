@@ -1,5 +1,5 @@
-//! The objects of a model in the TF2 format as a loader matches them with a checkpoint: the
-//! variables, and the names that lead to them.
+//! The objects of a model in the TF2 format that a loader matches with a checkpoint: the variables,
+//! and the names that lead to them.
 //!
 //! Depends on the encoding of objects, but not on checkpoints.
 
@@ -52,7 +52,7 @@ pub struct RestoredObject {
     children: (usize, usize),
 }
 
-/// A variable that an optimizer keeps for another one.
+/// A slot: a variable that an optimizer keeps for another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The optimizer, by its position.
@@ -95,7 +95,7 @@ impl RestoredObjects {
         self.names.iter().map(|(text, name)| (*name, text.as_slice())).collect()
     }
 
-    /// Returns the position of an object by a number as lists of Python take it.
+    /// Returns the position of an object by its number, interpreted as an index into a Python list.
     pub fn position(&self, number: i32) -> Option<usize> {
         let count = i64::try_from(self.objects.len()).ok()?;
         let number = i64::from(number);
@@ -138,7 +138,7 @@ struct Reader {
     text: WholeText,
     open: Open,
     child: (Vec<u8>, i32),
-    /// The number of the variable that the slot at hand belongs to.
+    /// The number of the variable that the current slot belongs to.
     original: i32,
     found: RestoredObjects,
 }

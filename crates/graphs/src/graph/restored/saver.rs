@@ -40,7 +40,7 @@ pub(super) fn restored(program: &Program<'_>, run: &Names) -> Option<RestoredTen
     Some(found)
 }
 
-/// Adds what these nodes restore.
+/// Adds the tensors that these nodes restore.
 fn restored_by<'n>(
     run: &[&'n Node],
     nodes: &ByName<'n>,
@@ -107,7 +107,7 @@ fn add_tensors<'n>(
     Some(())
 }
 
-/// Returns the position of the restored tensor that an input is.
+/// Returns the position of the restored tensor that an input leads to.
 fn position_behind<'n>(
     nodes: &ByName<'n>,
     positions: &Positions<'n>,

@@ -6,9 +6,9 @@ pub enum Fit {
     /// No requirement.
     #[default]
     Any,
-    /// These sizes.
+    /// The tensor must have these sizes.
     Shape(Vec<i64>),
-    /// This number of elements.
+    /// The tensor must have this number of elements.
     Elements(i64),
 }
 
@@ -34,7 +34,7 @@ pub enum TableShape {
     Values(Option<Vec<i64>>),
     /// One row for each row.
     Rows,
-    /// Unknown, but equally many of both.
+    /// Unknown, but as many values as keys.
     Unknown,
 }
 

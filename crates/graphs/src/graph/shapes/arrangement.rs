@@ -188,7 +188,7 @@ pub(super) fn squeeze(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(Shape::of(&left))
 }
 
-/// `ExpandDims`: a dimension of 1 more.
+/// `ExpandDims`: adds a dimension of 1.
 pub(super) fn expand_dims(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let (shape, axis) = (node.shape(0), node.input(1));
     let number = match axis.value.as_deref() {
@@ -230,7 +230,7 @@ pub(super) fn transpose(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(Shape::of(&turned))
 }
 
-/// `Tile`: a tensor, as often along each dimension as a vector says.
+/// `Tile`: a tensor, repeated along each dimension; a vector has the numbers.
 pub(super) fn tile(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let counts = node.ranked(1, 1)?;
     let shape = node.shape(0);
@@ -292,7 +292,7 @@ pub(super) fn gather_first(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     one(node.shape(1).join(&params.part(1, None)))
 }
 
-/// `Shape` of a tensor, a value of its own if it is known.
+/// `Shape`: a vector whose length is the rank of the tensor.
 pub(super) fn shape_of(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let shape = node.shape(0);
     let rank = shape.rank().map_or(UNKNOWN, |rank| rank as i64);
@@ -312,7 +312,7 @@ pub(super) fn fill(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     })
 }
 
-/// `Slice`: where it begins, and how large it is.
+/// `Slice`: a tensor, the start and the size of the slice.
 pub(super) fn slice(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let (begin, size) = (node.ranked(1, 1)?, node.ranked(2, 1)?);
     let count = merge_dimensions(begin.dimension(0), size.dimension(0), "number of dimensions")?;

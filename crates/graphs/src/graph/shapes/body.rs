@@ -109,9 +109,9 @@ impl<'r> ShapedSignatures<'r> {
 pub(in super::super) type BodyMismatch = (u32, Box<Mismatch>);
 
 impl<'r, F: Borrow<FunctionIndex>> ShapedFunction<'r, F> {
-    /// Returns a function with the operations of its node signatures as `find` knows them by name,
-    /// none for functions; with its constants by node, and its nodes in an order in which inputs
-    /// come first.
+    /// Returns a function with the operations of its node signatures, which `find` returns by name
+    /// (none for functions), its constants by node, and its nodes in an order in which inputs come
+    /// first.
     pub(in super::super) fn new(
         function: F,
         (node_signatures, find): (
@@ -170,7 +170,7 @@ impl<'r> NodeSignature<'r> {
         let (mut outputs, mut at) = (Vec::new(), 0_usize);
         for argument in operation.outputs() {
             let Some(count) = node.tensors(&argument) else { break };
-            // Another function may be the first one to name it.
+            // Another function may name it first.
             outputs.push((function.outputs.number(argument.name().as_bytes()), at, count));
             at = at.saturating_add(count);
         }
@@ -251,7 +251,7 @@ impl<F> Walk<'_, '_, F> {
         signature.rule.infer(&in_body(signature.operation, attributes, &inputs, producer))
     }
 
-    /// Returns the tensors that a node takes; `None` if their number is unknown.
+    /// Returns the input tensors of a node; `None` if their number is unknown.
     fn inputs(&self, number: u32) -> Option<Vec<Tensor>> {
         let all = &self.function.inputs;
         let from = all.partition_point(|input| input.node < number);

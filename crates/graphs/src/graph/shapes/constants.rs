@@ -1,8 +1,8 @@
 //! The tensors of constants, read from the nodes in the file.
 //!
-//! A graph has as many constants as anything else, and each is another one. Those in TensorFlow's
-//! usual encoding are read from their bytes, without reading the rest of the node, which an earlier
-//! walk found valid.
+//! A graph has many constants, and each has another value. Constants in TensorFlow's usual encoding
+//! are read from their bytes, without reading the rest of the node, which an earlier walk found
+//! valid.
 //!
 //! Depends on the encoding of constants, but not on their use.
 
@@ -27,7 +27,7 @@ pub(in super::super) struct Constants {
 
 impl Constants {
     /// Returns the tensor of the constant at `place`, if it is in the canonical encoding and does
-    /// not say the shape of its output itself.
+    /// not declare the shape of its output.
     pub(super) fn canonical(
         &mut self,
         source: Source<'_>,
@@ -38,8 +38,8 @@ impl Constants {
         Ok(if is_read { of_node(&self.bytes) } else { None })
     }
 
-    /// Returns the tensor of the constant at `place`; `None` if the node has none. What it says
-    /// itself of the shape of its output is not looked at.
+    /// Returns the tensor of the constant at `place`; `None` if the node has none. A declared shape
+    /// of its output is ignored.
     pub(in super::super) fn read(
         &mut self,
         source: Source<'_>,
@@ -128,7 +128,7 @@ fn of_tensor(mut rest: &[u8]) -> Option<Tensor> {
     }))
 }
 
-/// Returns the sizes of a shape whose dimensions say nothing else.
+/// Returns the sizes of a shape whose dimensions have no other fields.
 fn dimensions(mut rest: &[u8]) -> Option<Vec<i64>> {
     let mut sizes = Vec::new();
     while !rest.is_empty() {
@@ -158,7 +158,7 @@ fn packed(mut rest: &[u8]) -> Option<Vec<i64>> {
     Some(numbers)
 }
 
-/// Returns the number that these bytes are.
+/// Returns the number that these bytes encode.
 fn alone(bytes: &[u8]) -> Option<i64> {
     short_number(bytes).filter(|(_, rest)| rest.is_empty()).map(|(number, _)| number)
 }

@@ -4,8 +4,8 @@
 //! The table `tensorflow.shapes` has one line per operation, by name: `EncodeWav 4,1 []`. The name
 //! is followed by the inputs of the definition: `*`, or a mask of the ranks that are accepted, in
 //! hexadecimal (bit 8 stands for 8 and all above), and behind a colon one of the lengths that a
-//! vector may have. Then the outputs: the dimensions, of which `?` is one that is not known, behind
-//! them `=0` for the shape of that input, or `*`. `-` means that there are none.
+//! vector may have. Then come the outputs: the dimensions, with `?` for an unknown one, or `=0` for
+//! the shape of that input, or `*`. `-` means that the operation has none.
 //! `tests/interop/operation_shapes.py` measures several releases and writes the rules that hold in
 //! all of them and for all tested attributes.
 //!
@@ -117,7 +117,7 @@ fn output_of(output: &str, node: &ShapedNode<'_>) -> Option<Tensor> {
     Some(Tensor::of(shape.merge(followed).unwrap_or_default()))
 }
 
-/// Returns the shape that is written as `[?.2]`.
+/// Returns the shape that is written like `[?.2]`.
 fn shape_of(text: &str) -> Option<Shape> {
     let dimensions = text.strip_prefix('[')?.strip_suffix(']')?;
     let dimension = |text: &str| if text == "?" { Some(UNKNOWN) } else { text.parse().ok() };

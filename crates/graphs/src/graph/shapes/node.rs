@@ -14,7 +14,7 @@ use crate::{
     ops::{Argument, ArgumentSource, Operation, Value},
 };
 
-/// A node whose inputs were looked at before.
+/// A node whose inputs were inferred before.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct ShapedNode<'n> {
     /// The operation, from one of the releases that know it.
@@ -65,7 +65,7 @@ impl<'n> ShapedNode<'n> {
         let Some(definition) = self.operation.attribute(name) else { return Ok(None) };
         match self.attributes.get(name) {
             Some(AttributeValue::Placeholder(_)) if self.is_in_body => Ok(None),
-            // Python takes the default then, and everybody else looks at it before.
+            // Python then uses the default, and all other loaders have checked the value before.
             Some(AttributeValue::None) if !definition.kind().is_list => {
                 Ok(definition.default().map(Resolved::Default))
             }
@@ -189,7 +189,7 @@ impl<'n> ShapedNode<'n> {
     }
 }
 
-/// Returns a mismatch with the input that it is of.
+/// Returns a mismatch with its input.
 pub(super) fn at_input(place: usize, mismatch: &Mismatch) -> Box<Mismatch> {
     let Mismatch { found, expected, .. } = mismatch;
     Mismatch::new(format!("input {place} of {found}"), expected.as_str())

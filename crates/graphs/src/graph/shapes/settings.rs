@@ -37,7 +37,7 @@ pub(super) fn shape_an_output(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
 /// Loops, whose output types are those of the inputs.
 pub(super) fn shape_a_loop_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     let said = same_length(node, "T", true)?;
-    // Without shapes, those of the inputs are the ones that stay.
+    // Without shapes, those of the inputs are kept.
     if said.is_empty() && node.list_length(SHAPES)? == Some(0) {
         return Ok(node.inputs.iter().map(|input| Tensor::of(input.shape.clone())).collect());
     }

@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 /// An unknown dimension, as TensorFlow encodes it.
 pub(super) const UNKNOWN: i64 = -1;
 
-/// The most dimensions that a tensor has.
+/// Limit on the dimensions of a tensor.
 const HIGHEST_RANK: usize = 254;
 
 /// The shape of a tensor as far as it is known before execution.

@@ -51,7 +51,8 @@ pub(super) fn variable_handle(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![handle])
 }
 
-/// Returns the variable that the first input is the handle of, which holds what the node says.
+/// Returns the variable whose handle is the first input; its type must be the one that the node
+/// declares.
 fn held<'n>(node: &ShapedNode<'n>) -> Inferred<Option<&'n Variable>> {
     // The operation does not compare the type if nothing is known of the variable.
     let Some(variable) = node.input(0).variable.as_deref() else { return Ok(None) };
@@ -101,7 +102,7 @@ pub(super) fn scatter(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(node.shape(0).clone())])
 }
 
-/// Returns the same by the handle of the variable.
+/// The same operations on the handle of the variable.
 pub(super) fn scatter_variable(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let Some(variable) = held(node)? {
         scattered(node, &variable.shape)?;
@@ -117,8 +118,8 @@ fn scattered(node: &ShapedNode<'_>, variable: &Shape) -> Inferred<()> {
     Ok(())
 }
 
-/// `EnsureShape`: a tensor of the shape that is said. TensorFlow takes a rank that is not known for
-/// one that no tensor has.
+/// `EnsureShape`: a tensor with the declared shape. TensorFlow treats a declared unknown rank as a
+/// rank that no tensor has.
 pub(super) fn ensure_shape(node: &ShapedNode<'_>) -> Inferred<Vec<Tensor>> {
     if let Some(AttributeValue::Shape(said)) = node.attributes.get("shape")
         && said.is_unknown_rank

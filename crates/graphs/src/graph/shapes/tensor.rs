@@ -75,11 +75,11 @@ impl Tensor {
     }
 }
 
-/// Returns the integers of a tensor of `count` elements: their bytes, or a number for each, the
-/// last one of which stands for all that follow; zeros if there is none at all.
+/// Returns the integers of a tensor of `count` elements: from their bytes, or from a list of
+/// numbers whose last one stands for all further elements; zeros if the list is empty.
 ///
-/// TensorFlow reads the field of the tensor's own type and no other. Of a tensor with values in
-/// others besides, nothing is said.
+/// TensorFlow reads only the field of the tensor's own type. A tensor with values in other fields
+/// as well is undecided.
 fn integers(tensor: TensorValue<'_>, count: usize) -> Option<Vec<i64>> {
     let content = tensor.content.bytes.unwrap_or_default();
     if tensor.content.length > content.len() as u64 {

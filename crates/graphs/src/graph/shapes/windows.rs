@@ -1,6 +1,6 @@
 //! Convolutions and pooling: windows that move over images.
 //!
-//! Knows layouts, strides and padding.
+//! Depends on layouts, strides and padding.
 
 use super::{
     node::ShapedNode,
@@ -18,7 +18,7 @@ struct Layout {
 impl Layout {
     /// `None` for layouts that pack several channels into one element.
     ///
-    /// What an image of three dimensions says is compared with one name, and everything else is the
+    /// The layout of a three-dimensional image is compared with one name; any other value means the
     /// other layout.
     fn of(format: &[u8], rank: usize) -> Option<Self> {
         match (format, rank) {
@@ -108,7 +108,7 @@ fn convolution(node: &ShapedNode<'_>, rank: usize, is_depthwise: bool) -> Inferr
     };
     let (input, filter) = (node.ranked(0, rank)?, node.ranked(1, rank)?);
     let dilations = match node.operation.attribute("dilations") {
-        // Those of another kind are none, to this one alone.
+        // Only this operation treats a value of another kind as missing.
         Some(_) if is_depthwise && node.ints("dilations").is_err() => Some(vec![1; rank]),
         Some(_) => per_dimension(node, "dilations", rank)?,
         None => Some(vec![1; rank]),

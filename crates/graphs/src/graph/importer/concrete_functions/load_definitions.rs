@@ -24,8 +24,8 @@ use crate::{
     ops::{DefinitionId, Operation, Registry},
 };
 
-/// Calls that are followed to find out whether a function has all that it needs, for all functions
-/// of a library together: real ones have some thousand.
+/// Limit on the calls that are followed to find out if a function has all that it needs, for all
+/// functions of a library together: real ones have some thousand.
 const MOST_STEPS: u64 = 1 << 24;
 
 /// The definitions that a function sees in one release while it is loaded: those of the release,
@@ -34,8 +34,8 @@ pub(in super::super) struct LoadDefinitions<'a> {
     pub(in super::super) names: &'a FunctionNames,
     pub(in super::super) registry: &'a Registry,
     pub(in super::super) loaded: ConcreteFunctionsOfRelease<'a, 'a>,
-    /// By the number of the node, what the function gives to those that it names as attributes and
-    /// that leave something to their callers.
+    /// The values that the function passes to functions in attributes that leave something to their
+    /// callers, by the number of the node.
     pub(in super::super) given: &'a HashMap<u32, Attributes>,
 }
 

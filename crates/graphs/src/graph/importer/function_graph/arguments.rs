@@ -1,5 +1,5 @@
-//! The nodes that represent the arguments of a function in the graph that Python makes of it: each
-//! is a `Placeholder` of the argument's type and shape.
+//! The nodes that represent the arguments of a function in the graph that Python creates from it:
+//! each is a `Placeholder` of the argument's type and shape.
 //!
 //! Depends on the arguments of the function only.
 
@@ -20,8 +20,8 @@ use crate::{
 };
 
 impl FunctionGraph<'_> {
-    /// Shapes of arguments that Python cannot hand on: too few in `_input_shapes`, where more are
-    /// left alone, or none in the list of an argument.
+    /// Returns the diagnostic of shapes of arguments that Python cannot pass on: too few in
+    /// `_input_shapes` (additional ones are ignored), or none in the list of an argument.
     pub(super) fn argument_shapes(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let (given, arguments) = (function.given.input_shapes.len(), function.arguments.len());
@@ -43,8 +43,8 @@ impl FunctionGraph<'_> {
         Some(diagnostic.with("_output_shapes without a shape", "the shape of the argument"))
     }
 
-    /// Returns an argument whose type the release does not know, or that has none of its own, or
-    /// whose shape no tensor can have.
+    /// Returns an argument whose type the release does not know, without a type, or with an
+    /// impossible shape.
     pub(super) fn arguments(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         numbered(&self.function.arguments).find_map(|(number, argument)| {
@@ -64,8 +64,8 @@ impl FunctionGraph<'_> {
         })
     }
 
-    /// Returns an argument or a result of which the signature says what the resource holds, and
-    /// that is no scalar as a handle has to be.
+    /// Returns an argument or a result whose resource has a declared content, but that is not a
+    /// scalar, as a handle must be.
     pub(super) fn handles(&self) -> Option<BoxedDiagnostic> {
         let function = self.function;
         let diagnostic = |part| {

@@ -1,5 +1,5 @@
-//! The calls in a function of which Python makes a graph: the called functions and the arguments
-//! passed to them.
+//! The calls in a function from which Python creates a graph: the called functions and the
+//! arguments passed to them.
 //!
 //! Depends on the functions that were loaded before, but not on their order.
 
@@ -33,7 +33,8 @@ impl FunctionGraph<'_> {
             let callee = definitions.loaded.get(call.call.function)?;
             let wrong_binding = callee.wrong_binding(&signature.attributes, definitions.registry);
             wrong_binding.or_else(|| {
-                // Arguments and results that are nodes in it may have numbers that no call knows.
+                // Arguments and results that are nodes in the function may have numbers that no
+                // call has.
                 let types =
                     self.signature(node)?.types.as_ref().ok().filter(|_| call.call.inside)?;
                 callee.call_diagnostic((types.inputs.len(), types.outputs.len()))

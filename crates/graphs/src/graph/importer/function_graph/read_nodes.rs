@@ -38,7 +38,7 @@ impl FunctionGraph<'_> {
     pub(super) fn gradient(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let registry = definitions.registry();
         let has_type = |number: i32| {
-            // A reference to a type is a type of Python's.
+            // Python accepts a reference to a type as a type.
             registry.has_type(number)
                 || number.checked_sub(100).is_some_and(|n| registry.has_type(n))
         };

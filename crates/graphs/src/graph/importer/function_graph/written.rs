@@ -1,4 +1,4 @@
-//! A function that was loaded, once it is exported again.
+//! A loaded function after it is exported again.
 //!
 //! Depends on the exported form, but not on the diagnostics of the function.
 
@@ -66,7 +66,7 @@ impl FunctionGraph<'_> {
         (inputs, outputs)
     }
 
-    /// The attributes of the function: what the placeholders in it name.
+    /// The attributes of the function: those that its placeholders name.
     fn open_attributes(
         &self,
         definition: &mut OperationDefinition,
@@ -77,7 +77,7 @@ impl FunctionGraph<'_> {
             let Some(operation) = definitions.find(&signature.operation) else { continue };
             for (attribute, name) in placeholders(signature) {
                 let declared = operation.attribute(&attribute);
-                // The name of a resource is written anew.
+                // The name of a resource is generated again.
                 let Some(declared) = declared.filter(|one| one.name() != "shared_name") else {
                     continue;
                 };
@@ -94,8 +94,7 @@ impl FunctionGraph<'_> {
         }
     }
 
-    /// Returns a node that has an attribute without a value once defaults stand where there are
-    /// some.
+    /// Returns a node that has an attribute without a value after defaults are filled in.
     fn unset(&self, definitions: &LoadDefinitions<'_>) -> Option<BoxedDiagnostic> {
         let unset = |(signature, in_graph): (&Rc<BodySignature>, &Option<SignatureInGraph>)| {
             let operation = definitions.registry.operation(&signature.operation);
@@ -107,8 +106,8 @@ impl FunctionGraph<'_> {
                 name == "shared_name" && known.is_some()
                     || known.is_some_and(|attribute| attribute.has_default())
             };
-            // The importer takes no value for no shapes, and an attribute with all of them is
-            // stripped.
+            // The importer reads a missing value as no shapes, and strips the attribute if it has
+            // the shapes of all outputs.
             let is_stripped = |name: &[u8]| {
                 let types = in_graph.as_ref().and_then(|signature| signature.types.as_ref().ok());
                 name == OUTPUT_SHAPES && types.is_some_and(|types| types.outputs.is_empty())

@@ -34,7 +34,7 @@ pub(in super::super) struct Built {
     pub(in super::super) inputs: u64,
     /// Number of outputs that the call must have.
     pub(in super::super) outputs: u64,
-    /// A node without a shape function, which not every loader asks for.
+    /// A node without a shape function, which not every loader requires.
     pub(in super::super) no_shape_function: Option<BoxedDiagnostic>,
 }
 
@@ -104,7 +104,7 @@ pub(in super::super) fn instantiate<D: Definitions>(
     }
 }
 
-/// A diagnostic of names concerns every release if names alone show it.
+/// A diagnostic of names applies to every release if names alone determine it.
 fn of_release(function: &FunctionIndex, mut diagnostic: BoxedDiagnostic) -> BoxedDiagnostic {
     if let InstantiationDiagnosticKind::Names(kind) = diagnostic.kind
         && !kind.is_of_graphs()

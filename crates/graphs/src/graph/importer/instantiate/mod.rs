@@ -2,9 +2,9 @@
 //!
 //! The order is TensorFlow's: the attributes of the call, the arguments, placeholders and
 //! operations, the outputs of all nodes, their inputs, the returned values, names; then the
-//! resulting graph: references, cycles, shape functions. Attributes are looked at only where the
-//! type or number of an argument depends on them, and then as a default: a number that is none is
-//! 0.
+//! resulting graph: references, cycles, shape functions. Attributes are read only if the type or
+//! number of an argument depends on them; a value of another kind then counts as the default, such
+//! as the number 0.
 //!
 //! Depends on the function, the release and the call, but not on the caller or the encoding.
 

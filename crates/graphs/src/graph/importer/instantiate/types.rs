@@ -239,7 +239,7 @@ pub(super) fn late_diagnostic(
     let name = argument.number_attribute()?;
     match value(name)? {
         BoundValue::Int(number) if i32::try_from(number).is_ok() => {
-            // Of several tensors the kind of their type is asked for, of one alone it is not.
+            // The kind of the type is checked for a list of tensors, but not for a single one.
             let ArgumentSource::Attribute(name) = argument.source() else { return None };
             let is_type = matches!(value(name)?, BoundValue::Type(_));
             (!is_type).then(|| LateDiagnostic::Type(name.to_owned()))

@@ -12,7 +12,7 @@ pub(super) const CHECKS_OF_OBJECTS: Checks = Checks {
         |found| found.reexported_function.as_ref(),
     ],
     after_versions: &[
-        // The objects are made, and given their children.
+        // The objects are created, and given their children.
         |found| found.objects.as_ref(),
     ],
 };
@@ -30,13 +30,13 @@ pub(super) const CHECKS_OF_NODES: Checks = Checks {
         |found| found.missing_function.as_ref(),
         // The nodes are imported.
         |found| found.reexported_nodes.as_ref(),
-        // Python makes an object of each node, with a tensor for each output.
+        // Python creates an object for each node, with a tensor for each output.
         |found| found.reexported_output_type.as_ref(),
         // It reads the attribute `_class` and the device of each node,
         |found| found.python_attribute.as_ref(),
-        // and makes the saver.
+        // and creates the saver.
         |found| found.saver.as_ref(),
-        // It makes a function of the graph, whose attributes must have values.
+        // It creates a function from the graph, whose attributes must have values.
         |found| found.placeholder.as_ref(),
         // It looks up what `load_v1` does, and the tensors of signatures.
         |found| found.references.load.as_ref(),

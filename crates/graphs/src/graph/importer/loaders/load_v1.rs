@@ -10,15 +10,15 @@ pub(super) const CHECKS: Checks = Checks {
         |found| found.nameless_call.as_ref(),
         |found| found.function_name.as_ref(),
         |found| found.python_import.as_ref(),
-        // Python makes an object of each node, with a tensor for each output.
+        // Python creates an object for each node, with a tensor for each output.
         |found| found.output_type.as_ref(),
         // It reads the attribute `_class` and the device of each node.
         |found| found.python_attribute.as_ref(),
-        // It makes a function of its own of each function of the library,
+        // It creates its own function from each function of the library,
         |found| found.python_function.as_ref(),
-        // and adds it to the graph, which has one of this name: they must be equal.
+        // and adds it to the graph, which already has one of this name: they must be equal.
         |found| found.unequal_function.as_ref(),
-        // It makes the saver,
+        // It creates the saver,
         |found| found.saver.as_ref(),
         // and looks up the nodes of collections, the saver, the initial operation and assets.
         |found| found.references.load_v1.as_ref(),

@@ -2,7 +2,7 @@
 //! first diagnostic of each loader in its order.
 //!
 //! A [`Question`] writes the diagnostics that it finds into the [`Evidence`] of each release; which
-//! ones are asked depends on the kind of the file. The order in which a loader comes to diagnostics
+//! ones are asked depends on the kind of the file. The order in which a loader reaches diagnostics
 //! is the list of [`Checks`] in its file: `import.rs`, `load_v1.rs`, `load.rs`, `cpp.rs`.
 //!
 //! Depends on the loaders, but not on the checks of nodes.

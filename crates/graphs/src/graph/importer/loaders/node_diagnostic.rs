@@ -24,7 +24,7 @@ pub(super) fn at(
     })
 }
 
-/// Returns the diagnostic of a node that names a function which the library does not have.
+/// Returns the diagnostic of a node that names a function missing in the library.
 pub(super) fn missing_function(
     library: Library<'_>,
     node: &ReferringNode,

@@ -149,7 +149,7 @@ pub(super) fn functions(
     Ok(())
 }
 
-/// Returns the diagnostic of gradients in the library that leave Python no function to begin with.
+/// Returns the diagnostic of gradients in the library that leave Python no function to load first.
 fn gradients(library: Library<'_>) -> Option<ImportDiagnostic> {
     let found = if library.names.has_unresolved_gradient() {
         "a gradient that names a function which is not there"
@@ -168,8 +168,8 @@ fn gradients(library: Library<'_>) -> Option<ImportDiagnostic> {
     })
 }
 
-/// Returns an argument whose type Python does not know, which reads the type that is written,
-/// whatever attribute the argument names besides.
+/// Returns an argument whose type Python does not know: it reads the declared type, whatever
+/// attribute the argument names as well.
 fn untyped(arguments: &[Argument], registry: &Registry) -> Option<BoxedDiagnostic> {
     let is_known = |number: i32| {
         registry.has_type(number) || number.checked_sub(100).is_some_and(|n| registry.has_type(n))

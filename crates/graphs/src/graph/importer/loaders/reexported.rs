@@ -62,7 +62,7 @@ fn nodes(
         evidence.missing_function.clone_from(&missing);
     }
     let Some(visited) = graph.visited else {
-        // The importer's diagnostic is the only one, and diagnostics of the library are found anew.
+        // The importer's diagnostic is the only one; diagnostics of the library are found again.
         for (_, evidence) in evidence.iter_mut() {
             let written = evidence.python_import.as_ref();
             evidence.reexported_nodes =

@@ -63,7 +63,7 @@ fn unsaved_constant(
     node_diagnostic::at(library, place, kind, found, expected)
 }
 
-/// Returns the diagnostic of a PartitionedCall of no function of the library.
+/// Returns the diagnostic of a PartitionedCall of a function that is not in the library.
 fn missing_callee(
     library: Library<'_>,
     call: &UnresolvedCall,

@@ -13,7 +13,7 @@ use crate::graph::{
     index::FunctionIndex,
 };
 
-/// The functions that one names.
+/// The functions that a function names.
 #[derive(Debug, Default, PartialEq)]
 pub(in super::super) struct Named {
     /// The hashes of the names of functions that must be loaded before it.
@@ -72,7 +72,7 @@ pub(in super::super) fn named_by(
     })
 }
 
-/// Returns the node signatures of which a node has no registered gradient; `None` where no node has
+/// Returns the node signatures of which a node has no registered gradient; `None` if no node has
 /// one.
 fn signatures_without_gradient(function: &FunctionIndex) -> Option<HashSet<u32>> {
     if function.registered.is_empty() {

@@ -100,7 +100,7 @@ impl<'a> Summarized<'a> {
         (0..self.summaries.len()).filter_map(|position| Some((position, self.get(position)?)))
     }
 
-    /// Returns the positions of the functions that one names, ascending.
+    /// Returns the positions of the functions that a function names, ascending.
     pub(super) fn named_by(&self, position: usize) -> &[u32] {
         &self.named[count(position)]
     }
