@@ -21,7 +21,7 @@ impl EnvironmentQuestion {
     /// Diagnoses the environments at a path, which is a folder or a lock file.
     ///
     /// # Errors
-    /// [`ReadError`] if the path is no environment, cannot be read, or is damaged.
+    /// [`ReadError`] if the path is not an environment, cannot be read, or is damaged.
     pub fn ask(&self, path: &std::path::Path) -> Result<Vec<Diagnosis>, ReadError> {
         Ok(self.judge(Environment::read(path)?))
     }

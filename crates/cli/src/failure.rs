@@ -14,7 +14,7 @@ enum FailureKind {
     Answer,
     /// The work could not be done.
     Failed,
-    /// Standard output was closed by its reader, which is no error and needs no message.
+    /// Standard output was closed by its reader, which is not an error and needs no message.
     OutputClosed,
 }
 

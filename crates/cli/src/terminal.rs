@@ -298,7 +298,7 @@ pub(crate) fn json_line(value: &Value) -> String {
 }
 
 /// Progress bar of the current phase, over a number of bytes, on standard error; hidden if that is
-/// no terminal.
+/// not a terminal.
 #[derive(Debug)]
 pub(crate) struct Bars {
     are_shown: bool,
@@ -382,7 +382,7 @@ pub(crate) fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy()).to_string()
 }
 
-/// Converts a path to JSON; bytes that are no text are replaced.
+/// Converts a path to JSON; bytes that are not text are replaced.
 pub(crate) fn json_of_path(path: &Path) -> Value {
     path.to_string_lossy().into()
 }

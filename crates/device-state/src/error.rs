@@ -14,7 +14,7 @@ use serdes_pjrt::PjrtError;
 #[non_exhaustive]
 pub enum Error {
     // Errors of the bytes.
-    /// The file is no device state.
+    /// The file is not a device state.
     #[error(
         "{} is no device state: found {found}, expected a file that serdes saved",
         subject(path)
@@ -470,7 +470,7 @@ impl Error {
     /// Creates the error for a failed operation on a path; [`Error::Cancelled`] if a wait for a
     /// store was cancelled.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        // A cancelled wait for a store is no error of the store.
+        // A cancelled wait for a store is not an error of the store.
         if source.get_ref().is_some_and(|error| error.is::<Cancelled>()) {
             return Self::Cancelled;
         }

@@ -132,7 +132,7 @@ pub struct Diagnosis {
     pub components: Vec<Component>,
     /// Incompatibilities of the packages.
     pub problems: Vec<Problem>,
-    /// Warnings, which are no incompatibilities.
+    /// Warnings, which are not incompatibilities.
     pub warnings: Vec<Warning>,
     /// Packages and rules that could not be judged.
     pub unknown: Vec<Unknown>,

@@ -1,4 +1,4 @@
-//! Warnings about an environment, which are no problems.
+//! Warnings about an environment, which are not problems.
 
 use crate::rule::WarningRule;
 

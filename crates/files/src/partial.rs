@@ -139,7 +139,7 @@ pub struct DeadPartial {
 }
 
 impl DeadPartial {
-    /// Opens a partial file if its owner is dead. Returns `None` for a path that is no regular
+    /// Opens a partial file if its owner is dead. Returns `None` for a path that is not a regular
     /// file: no saver created it.
     fn at(path: PathBuf) -> Option<Self> {
         let file = open_existing(&path).ok()?;
@@ -185,7 +185,7 @@ fn named_in(partial: &[u8]) -> Option<&[u8]> {
 }
 
 /// Removes a partial file whose owner is dead; returns true if the owner was dead. A path that is
-/// no regular file stays: no saver created it.
+/// not a regular file stays: no saver created it.
 pub fn remove_if_dead(partial: &Path) -> bool {
     let dead = DeadPartial::at(partial.to_owned());
     let is_dead = dead.is_some();

@@ -35,7 +35,7 @@ impl TargetPlace {
             let place = Self::at(&path, target)?;
             match fs::read_link(place.path()) {
                 Ok(next) => path = place.directory.join(next),
-                // The path is no link, or does not exist.
+                // The path is not a link, or does not exist.
                 Err(error) if matches!(error.kind(), InvalidInput | NotFound | InvalidFilename) => {
                     return Ok(place);
                 }

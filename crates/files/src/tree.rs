@@ -62,7 +62,7 @@ pub trait Tree: Files {
     /// Returns the entries of a directory, in no particular order.
     ///
     /// # Errors
-    /// If the path is no directory, or it cannot be listed.
+    /// If the path is not a directory, or it cannot be listed.
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
 
     /// Returns true if the path is in the system's own file system. `false` by default.

@@ -47,7 +47,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaselineError {
-    /// A line is no entry.
+    /// A line is not an entry.
     #[error(
         "line {line} is no entry of a baseline: {reason}; expected an object with artifact, release, rule and where"
     )]
@@ -114,7 +114,7 @@ impl Baseline {
     /// Parses a baseline.
     ///
     /// # Errors
-    /// If the text is no baseline, or its format is too new.
+    /// If the text is not a baseline, or its format is too new.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
         let mut lines = text.lines().enumerate().filter(|(_, line)| !is_comment(line));

@@ -33,7 +33,7 @@ pub(crate) fn take(metadata: &mut Metadata, stored: &[&str]) -> Vec<(String, usi
         found.into_iter().map(place_of).collect()
     });
     let Some(mut aliases) = aliases else { return Vec::new() };
-    // A name that is itself stored is no alias.
+    // A name that is itself stored is not an alias.
     aliases.retain(|(name, _)| !places.contains_key(&**name));
     pairs.remove(at);
     if pairs.is_empty() {

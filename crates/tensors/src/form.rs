@@ -70,7 +70,7 @@ impl Form {
     }
 
     /// Returns the format for the name of a path; a name without a known suffix is the prefix of a
-    /// checkpoint, which is no file.
+    /// checkpoint, which is not a file.
     pub(super) fn of_name(path: &Path) -> Self {
         if sharded::is_index(path) {
             return Self::ShardIndex;
@@ -109,7 +109,7 @@ impl Form {
         match (name, content) {
             // A TorchScript program is also an archive; the reader reports it.
             (Self::Torch, Some(Self::Npz)) => Some(Self::Torch),
-            // A header length alone is no magic number.
+            // A header length alone is not a magic number.
             (Self::TensorBundle, content) => content,
             (name, None | Some(Self::Safetensors)) => Some(name),
             (_, content) => content,

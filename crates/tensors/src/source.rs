@@ -16,7 +16,7 @@ pub struct Listing {
     /// if it is told to run their code.
     pub pickled: Vec<String>,
     /// Properties of a tensor, a value or a name that are lost: a tensor's attributes, a key that
-    /// is no text.
+    /// is not text.
     pub left_out: Vec<Refused>,
     /// Bytes and entries of the file that its own reader ignores, with the name of the associated
     /// tensor; without a name if nothing is lost with them.

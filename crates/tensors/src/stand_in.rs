@@ -11,8 +11,8 @@ const SHOWN: usize = 60;
 /// First bytes of a pointer of git-lfs.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// Describes a file that is no tensor file: a git-lfs pointer, a web page, a text, zeros. `None` if
-/// its beginning is none of these.
+/// Describes a file that is not a tensor file: a git-lfs pointer, a web page, a text, zeros. `None`
+/// if its beginning is none of these.
 pub(super) fn describe(file: &dyn ReadAt) -> Option<String> {
     let mut head = [0; HEAD];
     let head = read_up_to(file, &mut head, 0).ok()?;

@@ -6,7 +6,7 @@ use super::{file::File, mlir::MAGIC};
 
 /// Returns the offset of the root table. Tables are aligned to four bytes, which distinguishes a
 /// flatbuffer from a graph: the first two bytes of a graph are a tag of a node and its length, and
-/// the tag is no multiple of four.
+/// the tag is not a multiple of four.
 fn root(file: &File<'_>) -> Option<u64> {
     let root = u64::from(u32::from_le_bytes(*file.head.first_chunk()?));
     let inside = root + 4 <= file.size;

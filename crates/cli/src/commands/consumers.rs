@@ -211,7 +211,7 @@ pub(crate) fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
         options = options.with_platform(platform.as_str());
     }
     if let Some(tags) = &arguments.tags {
-        // An empty tag is no tag: `--tags ""` selects the meta graph without tags.
+        // An empty tag is not a tag: `--tags ""` selects the meta graph without tags.
         options = options.with_tags(tags.iter().filter(|tag| !tag.is_empty()).cloned());
     }
     if let Some(path) = &arguments.deprecated {

@@ -1,4 +1,4 @@
-//! Report of `save` and `convert` on lost values: attributes, keys that are no text, values that
+//! Report of `save` and `convert` on lost values: attributes, keys that are not text, values that
 //! the target cannot hold.
 
 use serde_json::{Value, json};

@@ -24,7 +24,6 @@ pub(crate) fn refuse_direct(path: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the path in the file system; `None` for other addresses and for invalid ones.
-/// one.
 pub(crate) fn in_file_system(path: &Path) -> Option<PathBuf> {
     Storage::anywhere().system_path(path).ok().flatten().map(std::borrow::Cow::into_owned)
 }

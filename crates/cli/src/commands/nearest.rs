@@ -1,6 +1,6 @@
 //! Suggests the name that was probably meant.
 
-/// Maximum length in characters of a compared name: a longer one is no misspelling.
+/// Maximum length in characters of a compared name: a longer one is not a misspelling.
 const LONGEST: usize = 80;
 
 /// Returns the name that is nearest to the given one, if one is near: case, underscores and hyphens

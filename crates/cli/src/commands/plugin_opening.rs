@@ -26,7 +26,7 @@ pub(crate) fn is_in_this_process(arguments: &PluginArguments, terminal: &mut Ter
     is_supervised(arguments, terminal) || arguments.in_process || is_embedded(&arguments.plugin)
 }
 
-/// Returns true for the embedded plug-in, which is no foreign code.
+/// Returns true for the embedded plug-in, which is not foreign code.
 pub(crate) fn is_embedded(plugin: &str) -> bool {
     plugin == "host" || plugin.starts_with("host:")
 }

@@ -40,7 +40,6 @@ fn names(damage: &[Damage]) -> Vec<&str> {
 
 /// Returns the reason why a salvage lost a tensor. The original message advises to salvage, which
 /// has been done here.
-/// been done here.
 fn loss(error: &Error) -> String {
     match error {
         Error::Corrupt { place, found, expected, .. } => {

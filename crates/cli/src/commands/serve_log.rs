@@ -38,7 +38,7 @@ impl Log {
 /// Starts logging to standard error. Must be called where tasks can be spawned.
 ///
 /// # Errors
-/// If `RUST_LOG` is no valid list of levels, or there is a log already.
+/// If `RUST_LOG` is not a valid list of levels, or there is a log already.
 pub(super) fn begin(format: LogFormat, verbosity: u8) -> Result<Log, Failure> {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let filter = filter(levels(verbosity)?);

@@ -75,7 +75,7 @@ fn refused(kind: Kind, storage: &Storage, path: &Path) -> Option<Failure> {
     Some(Failure::new(failure).with_hint(advice))
 }
 
-/// Adds the kind of artifact to a failure of opening a state, if it is no state.
+/// Adds the kind of artifact to a failure of opening a state, if it is not a state.
 pub(crate) fn no_state(failure: Failure, storage: &Storage, path: &Path) -> Failure {
     let Some(kind) = kind(storage, path).filter(|kind| *kind != Kind::DeviceState) else {
         return failure;

@@ -80,7 +80,7 @@ impl Prefix {
             return Err(Error::checksum("header", stored, computed));
         }
         // From here the bytes are valid, so that a larger number comes from a newer writer and is
-        // no damage.
+        // not damage.
         if min_consumer > ours.current {
             return Err(Error::TooNew {
                 path: None,

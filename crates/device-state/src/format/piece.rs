@@ -115,7 +115,7 @@ impl PieceHeader<'_> {
 }
 
 /// Returns the length in bytes, without padding, of the piece header that begins with `bytes`;
-/// `None` if it is no piece header.
+/// `None` if it is not a piece header.
 pub(crate) fn announced(bytes: &[u8; HEADER_FIXED_BYTES]) -> Option<u64> {
     if !bytes.starts_with(&HEADER_MAGIC) {
         return None;

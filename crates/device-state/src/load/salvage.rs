@@ -81,10 +81,10 @@ impl Reader {
     /// Reads the whole state at `path` and reports its intact tensors.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if the system cannot read a part of the file: that is no damage, and
+    /// [`Error::Unreadable`] if the system cannot read a part of the file: that is not damage, and
     /// the data there may be intact. As [`open`](Self::open) if no part of the state can be used:
-    /// if it is no state, its header is damaged, or it needs a newer build; or if it is a damaged
-    /// index over [parts](crate::Part): each part can be salvaged by itself.
+    /// if it is not a state, its header is damaged, or it needs a newer build; or if it is a
+    /// damaged index over [parts](crate::Part): each part can be salvaged by itself.
     pub fn salvage(path: impl AsRef<Path>, monitor: &ProgressMonitor) -> Result<Salvaged, Error> {
         let path = path.as_ref();
         let open = || match read_at::open(path) {

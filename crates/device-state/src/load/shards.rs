@@ -85,9 +85,9 @@ impl Tensor {
     /// MiB of each shard.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a target is no device of the sharding; [`Error::Unsupported`] if the
-    /// tensor holds strings, which stay on the host, or the sharding does not define the parts of
-    /// its devices; [`Error::Corrupt`] if the bytes are damaged; or an error of the devices.
+    /// [`Error::Invalid`] if a target is not a device of the sharding; [`Error::Unsupported`] if
+    /// the tensor holds strings, which stay on the host, or the sharding does not define the parts
+    /// of its devices; [`Error::Corrupt`] if the bytes are damaged; or an error of the devices.
     pub fn restore_sharded<D: HostedDevice>(
         &self,
         sharding: &Sharding,

@@ -31,7 +31,7 @@ impl Contents {
         Some(Self { dtype, dims, bytes })
     }
 
-    /// Creates the contents of bytes that are no array.
+    /// Creates the contents of bytes that are not an array.
     #[must_use]
     pub fn of_bytes(bytes: u64) -> Self {
         Self { dtype: DType::U8, dims: SmallVec::from([bytes.cast_signed(); 1].as_slice()), bytes }

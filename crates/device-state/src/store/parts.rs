@@ -88,7 +88,7 @@ impl Parts {
                 Ok(source)
             });
             let open = match checked {
-                // A source with high latency is no open file of this process.
+                // A source with high latency is not an open file of this process.
                 Ok(source) => (spans.len() < KEPT_OPEN || source.answers_late()).then_some(source),
                 Err(error) => {
                     // A damaged part is opened when it is read.

@@ -33,7 +33,7 @@ pub(super) struct Facts {
     pub(super) defines: Option<(u64, u64)>,
 }
 
-/// Reads the headers and version sections of a file; `None` if it is no shared library or no
+/// Reads the headers and version sections of a file; `None` if it is not a shared library or no
 /// regular file.
 pub(super) fn read(path: &Path) -> Option<Facts> {
     // Opening a pipe blocks.

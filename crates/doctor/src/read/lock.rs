@@ -74,7 +74,7 @@ pub(super) fn is_lock(path: &Path) -> bool {
         || beginning(path).is_some_and(|text| has_content_of_lock(&text))
 }
 
-/// Returns the complete lines at the beginning of a file; `None` if it is no text.
+/// Returns the complete lines at the beginning of a file; `None` if it is not text.
 fn beginning(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;

@@ -28,7 +28,7 @@ impl Environment {
     /// a lock with several forks, yield several environments.
     ///
     /// # Errors
-    /// [`ReadError`] if the path is no environment, cannot be read, or is damaged.
+    /// [`ReadError`] if the path is not an environment, cannot be read, or is damaged.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, ReadError> {
         let path = path.as_ref();
         let system = |source| ReadError::System { path: path.to_owned(), source };

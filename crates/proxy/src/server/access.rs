@@ -52,7 +52,7 @@ impl Tokens {
     /// [`SHORTEST`](Self::SHORTEST) characters. Empty lines and text after a `#` are ignored.
     ///
     /// # Errors
-    /// [`ProxyError::Configuration`] if a line is no token, or one that is too short, with its
+    /// [`ProxyError::Configuration`] if a line is not a token, or one that is too short, with its
     /// number and without its text; if there is no token.
     pub fn parse(text: &str) -> Result<Self, ProxyError> {
         let wrong = |found: String, reason: &str| {

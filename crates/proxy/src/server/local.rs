@@ -78,7 +78,7 @@ impl LocalSession {
     /// Executes an encoded request and returns the answer.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if the bytes are no request.
+    /// INVALID_ARGUMENT if the bytes are not a request.
     pub async fn request_bytes(&mut self, bytes: Bytes) -> Result<IfrtResponse, Status> {
         let request = IfrtRequest::decode(bytes)
             .map_err(|error| status!(InvalidArgument, "the bytes are no IfrtRequest: {error}"))?;

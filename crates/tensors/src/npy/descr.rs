@@ -228,7 +228,7 @@ fn item(text: &str) -> Option<(Element, Option<&str>)> {
     let (number, rest) = match text.strip_prefix('(') {
         Some(inside) => {
             let (inside, behind) = inside.split_once(')')?;
-            // Parentheses without a comma are no tuple.
+            // Parentheses without a comma are not a tuple.
             let extents = Some(inside.split(',').map(str::trim)).filter(|_| inside.contains(','));
             let product = extents?.try_fold(1_u64, |product, extent| match extent {
                 "" => Some(product),

@@ -253,7 +253,7 @@ impl<'t> Parser<'t> {
 }
 
 /// Parses a string prefix: returns true if the string is raw, and true if it is a bytes literal;
-/// `None` if it is no prefix.
+/// `None` if it is not a prefix.
 fn string_prefix(letters: &str) -> Option<(bool, bool)> {
     match letters.to_ascii_lowercase().as_str() {
         "" | "u" => Some((false, false)),

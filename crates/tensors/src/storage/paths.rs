@@ -152,7 +152,7 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If the path is no directory, or it cannot be listed.
+    /// If the path is not a directory, or it cannot be listed.
     pub fn visit(&self, directory: &Path, visit: &mut dyn FnMut(&str)) -> io::Result<()> {
         self.locate(directory)?.visit(visit)
     }

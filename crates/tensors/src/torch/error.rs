@@ -7,7 +7,7 @@ use super::{super::Error, KIND};
 /// An error of reading a PyTorch file.
 #[derive(Debug)]
 pub(super) enum TorchError {
-    /// Bytes that are no valid pickle.
+    /// Bytes that are not a valid pickle.
     Damaged {
         /// The value that was found.
         found: String,

@@ -248,7 +248,7 @@ fn elements_of(
     }
 }
 
-/// Extents and strides; `None` if they are no tensor's.
+/// Extents and strides; `None` if they are not a tensor's.
 fn dimensions(values: &Values, view: &View) -> Option<Vec<Dimension>> {
     let (mut extents, mut strides) = (values.items(view.shape)?, values.items(view.strides)?);
     let mut dimensions = Vec::new();

@@ -26,7 +26,7 @@ const HASHED: usize = 80;
 /// Reads one pickle to its end; returns its root and all values, which keep the budget.
 ///
 /// # Errors
-/// If the bytes are no pickle, or the values exceed the budget.
+/// If the bytes are not a pickle, or the values exceed the budget.
 pub(super) fn read(input: &mut Input<'_>, budget: Budget) -> Result<(Values, ValueId), TorchError> {
     let mut machine = Machine {
         input,

@@ -65,7 +65,7 @@ pub(super) enum Leaf {
 /// Name of the root.
 #[derive(Clone, Copy)]
 pub(super) enum Root<'a> {
-    /// Name for a value that is no container.
+    /// Name for a value that is not a container.
     Stem(&'a str),
     /// Name of the value, and prefix of the names in it.
     Name(&'a str),
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), TorchError> {
         for number in 0.. {
             let Some(first) = items.next() else { break };
-            // Python also reports an error for an entry that is no pair.
+            // Python also reports an error for an entry that is not a pair.
             let pair = match are_pairs {
                 true => self.values.items(first).and_then(Items::array),
                 false => items.next().map(|value| [first, value]),

@@ -381,8 +381,8 @@ impl Values {
     }
 
     /// Returns the value of a key of a dict of few entries whose keys are texts; of several the
-    /// last one. What has more entries is no set of attributes, and might be looked into again and
-    /// again.
+    /// last one. What has more entries is not a set of attributes, and might be looked into again
+    /// and again.
     pub(super) fn entry(&self, dict: ValueId, wanted: &str) -> Option<ValueId> {
         let Value::Dict(items) = self.get(dict) else { return None };
         let (mut items, mut found) = (items.take(2 * MOST_ATTRIBUTES), None);

@@ -50,7 +50,7 @@ pub struct ConvertReport {
     pub moved: Moved,
     /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// Properties of moved tensors that the target cannot hold: attributes, keys that are no text,
+    /// Properties of moved tensors that the target cannot hold: attributes, keys that are not text,
     /// values.
     pub left_out: Vec<Refused>,
 }

@@ -31,7 +31,7 @@ pub struct SaveReport {
     pub direct: bool,
     /// Tensors and values that were left out.
     pub skipped: Vec<Refused>,
-    /// Properties of saved tensors that were lost: attributes, keys that are no text.
+    /// Properties of saved tensors that were lost: attributes, keys that are not text.
     pub left_out: Vec<Refused>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn lowered(found: &Counts, known: &Counts) -> Counts {
 ///
 /// # Errors
 ///
-/// If the text is no TOML, or a value is no count.
+/// If the text is no TOML, or a value is not a count.
 pub(crate) fn parse(text: &str) -> Result<Counts, String> {
     let table: toml::Table = text.parse().map_err(|error| format!("not TOML: {error}"))?;
     let count = |(path, value): (String, toml::Value)| {

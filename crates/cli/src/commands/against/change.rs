@@ -112,8 +112,7 @@ pub(super) struct Change {
 
 impl Change {
     /// Returns 1 if a release is lost, or no release loads an added artifact; 2 if an artifact
-    /// became unreadable, or an added one is.
-    /// readable is not, or what was added.
+    /// became unreadable, or an added one is unreadable.
     pub(super) fn status(&self) -> ExitStatus {
         let Some(after) = &self.after else { return ExitStatus::Success };
         let is_unknown = after.worst() == Cell::Unknown;

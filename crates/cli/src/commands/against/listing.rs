@@ -61,7 +61,7 @@ fn path_of(bytes: &[u8]) -> Option<PathBuf> {
 }
 
 /// Returns true if a file belongs to the artifact at `wanted`: it has that path, is below it, or,
-/// if that is no directory of the revision, lies beside it, like shards and indexes.
+/// if that is not a directory of the revision, lies beside it, like shards and indexes.
 pub(super) fn belongs(path: &Path, wanted: &Path, is_directory: bool) -> bool {
     if wanted.as_os_str().is_empty() || path.starts_with(wanted) {
         return true;

@@ -99,7 +99,7 @@ impl Earlier {
         let places = wanted.iter().zip(&is_directory).map(|(path, is_directory)| {
             let place = folder.path().join(path);
             let is_there = *is_directory && place.is_dir();
-            // The prefix of a checkpoint is no file itself.
+            // The prefix of a checkpoint is not a file itself.
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             let is_prefix = || {
                 let beside = place.parent().and_then(|folder| fs::read_dir(folder).ok());

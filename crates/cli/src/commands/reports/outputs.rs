@@ -51,7 +51,7 @@ impl Outputs {
 }
 
 impl Form {
-    /// Returns the format of this name; only the objects are no report of the library.
+    /// Returns the format of this name; only the objects are not a report of the library.
     fn named(name: &str) -> Self {
         name.parse().map_or(Self::Json, Self::Report)
     }

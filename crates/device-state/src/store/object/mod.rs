@@ -23,9 +23,9 @@ impl WriteOptions {
     /// together use [`ObjectParts`].
     ///
     /// At most three parts of 12 MiB are held in memory. A killed process may leave an incomplete
-    /// upload; it is no object, and a life-cycle rule of the store should remove such uploads. The
-    /// store determines the durability of the object: [`with_durability`](Self::with_durability)
-    /// has no effect.
+    /// upload; it is not an object, and a life-cycle rule of the store should remove such uploads.
+    /// The store determines the durability of the object:
+    /// [`with_durability`](Self::with_durability) has no effect.
     ///
     /// # Errors
     /// If the store refuses an upload.

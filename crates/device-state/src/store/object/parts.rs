@@ -139,7 +139,7 @@ impl ObjectParts {
         self
     }
 
-    /// Returns the commit of an upload that is no state; the place is for messages.
+    /// Returns the commit of an upload that is not a state; the place is for messages.
     pub fn commit(upload: Upload, place: PathBuf) -> Box<dyn Commit> {
         Box::new(UploadCommit { upload, place })
     }
@@ -180,7 +180,7 @@ impl ObjectParts {
             Err(error) => return Err(Error::io("open", &self.place(), error)),
             Ok(object) => {
                 let size = object.size().unwrap_or_default();
-                // A file that is no state, or of a newer build, names no known parts.
+                // A file that is not a state, or of a newer build, names no known parts.
                 let header = read_header(&object, &self.place(), size);
                 let save = match header.map(|(header, ..)| header.role) {
                     Ok(Role::Merged(merged)) if merged.directory == self.directory() => {

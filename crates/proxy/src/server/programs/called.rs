@@ -3,7 +3,7 @@
 //! A custom call names a function that the plug-in has, with operands of any number and shape. Many
 //! of these functions expect the compiler as their only caller: one of oneDNN in the CPU plug-ins
 //! reads uninitialized memory, or ends the process, when a program calls it. A program may
-//! therefore name targets that are no functions, markers that the compiler removes or expands.
+//! therefore name targets that are not functions, markers that the compiler removes or expands.
 //! Every other target is refused before a compiler sees the program, unless the operator has
 //! allowed it.
 //!

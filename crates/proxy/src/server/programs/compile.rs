@@ -112,9 +112,9 @@ pub(crate) struct Compiler<'a> {
 /// Compiles a program. Waits for the plug-in, which may take minutes.
 ///
 /// # Errors
-/// The compiler's error; INVALID_ARGUMENT for a program that is no portable artifact; UNAVAILABLE
-/// and DEADLINE_EXCEEDED from a trial; UNIMPLEMENTED for features that this server cannot support;
-/// INTERNAL for a plug-in that contradicts itself.
+/// The compiler's error; INVALID_ARGUMENT for a program that is not a portable artifact;
+/// UNAVAILABLE and DEADLINE_EXCEEDED from a trial; UNIMPLEMENTED for features that this server
+/// cannot support; INTERNAL for a plug-in that contradicts itself.
 pub(crate) fn compile(
     devices: &Devices,
     source: &Source,

@@ -5,7 +5,6 @@
 //! elsewhere; `describe` answers a client's questions about it, `launch` runs it, and `callback`,
 //! `exchange` and `host_callbacks` exchange data with functions of its client. Does not depend on
 //! handles, sessions or requests.
-//! session or a request.
 
 mod callback;
 mod called;

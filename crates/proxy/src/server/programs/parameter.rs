@@ -11,7 +11,7 @@ use crate::status::status;
 /// A parameter of a program: its required type and shape on each device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
-    /// IFRT's name of the element type; `None` if the parameter is no array.
+    /// IFRT's name of the element type; `None` if the parameter is not an array.
     element: Option<String>,
     dims: Vec<i64>,
     /// Dimensions along which the argument may be smaller.

@@ -70,7 +70,7 @@ const OPERATIONS: &[&str] = &[
 ];
 
 /// The function that XLA expands to a sort with the program's comparator, stable or not. Its
-/// comparators are a single `GT` or `LT`. To them NaNs are equal to everything, which is no weak
+/// comparators are a single `GT` or `LT`. To them NaNs are equal to everything, which is not a weak
 /// order; but two values never both come before each other, and no value before itself. The sort of
 /// libstdc++ needs no more to stay within its array: the median of three values ends its search
 /// from both sides, and before each value that it inserts there is a median which that value does

@@ -36,7 +36,7 @@ impl Storage {
     /// ```
     ///
     /// # Errors
-    /// If the address is no bucket.
+    /// If the address is not a bucket.
     pub fn with_bucket(self, address: &str, store: Arc<dyn ObjectStore>) -> io::Result<Self> {
         let Some(Address::Object { scheme, bucket, .. }) =
             Address::of(Path::new(address)).transpose()?

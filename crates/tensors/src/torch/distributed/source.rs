@@ -162,7 +162,7 @@ impl DistributedSource {
         Ok(())
     }
 
-    /// Reads the values that are no tensors: each is a separate `torch.save` file.
+    /// Reads the values that are not tensors: each is a separate `torch.save` file.
     fn add_values(&mut self, values: &[(String, Place)]) -> Result<(), Error> {
         let mut leaves = String::new();
         for (name, place) in values {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::status::status;
 
-/// Effort options of the compiler, which are no debug options: from -1 to 1.
+/// Effort options of the compiler, which are not debug options: from -1 to 1.
 const EFFORTS: [&str; 2] = ["exec_time_optimization_effort", "memory_fitting_effort"];
 
 /// The fields of `xla.OptionOverrideProto`.
