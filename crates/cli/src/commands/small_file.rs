@@ -1,7 +1,7 @@
 //! Reads small files completely: tokens, certificates, keys.
 //!
 //! They may be pipes, such as `<(…)` of a shell. An endless file, or a pipe that stays open, is
-//! refused instead of exhausting memory or blocking for ever.
+//! refused instead of exhausting memory or blocking forever.
 
 use std::{
     fs::File,

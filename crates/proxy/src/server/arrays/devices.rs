@@ -45,7 +45,7 @@ impl Generation {
 
 /// All devices of a plug-in that this process can use.
 ///
-/// A program that never ends may keep the devices of its client for ever. Then
+/// A program that never ends may keep the devices of its client forever. Then
 /// [`renew`](Self::renew) creates another client of the plug-in, the next generation, for new work;
 /// arrays of earlier generations can still be read.
 #[derive(Debug)]

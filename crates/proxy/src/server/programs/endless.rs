@@ -6,7 +6,7 @@
 
 use serdes::stablehlo::Program;
 
-/// Operations that may run for ever, without their versions: loops, and exchanges whose other part
+/// Operations that may run forever, without their versions: loops, and exchanges whose other part
 /// may never arrive. Calls of functions of the client (`send`, `recv`) have their own time limit.
 const OPERATIONS: &[&str] = &[
     "all_gather",

@@ -22,7 +22,7 @@ use crate::status::status;
 /// # Errors
 /// INVALID_ARGUMENT for bytes that are no such artifact, calls that the rules do not permit, or
 /// sorts with a comparator that may contradict itself; UNIMPLEMENTED for operations that would wait
-/// for ever; with the versions of the program and the plug-in, for operations that the plug-in does
+/// forever; with the versions of the program and the plug-in, for operations that the plug-in does
 /// not know, or for bytecode of another encoding.
 pub(super) fn readable<'a>(
     artifact: &'a [u8],

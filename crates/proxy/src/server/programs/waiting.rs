@@ -2,8 +2,8 @@
 //!
 //! `infeed` and `outfeed` wait for a host that feeds the device and takes from it; the IFRT proxy
 //! has no request for either, so that no client can be that host. `send` and `recv` wait for the
-//! other end of their channel: a function of the client that came with the program. Without one such
-//! a program would keep its devices for ever.
+//! other end of their channel: a function of the client that came with the program. Without one
+//! such a program would keep its devices forever.
 
 use serdes::{codec::Status, stablehlo::Program};
 
@@ -15,8 +15,8 @@ const FEEDS: &[&str] = &["infeed", "outfeed"];
 /// Operations that exchange data with the other end of a channel.
 const CHANNELS: &[&str] = &["send", "recv"];
 
-/// Refuses a program with an operation that would wait for ever; `callbacks` is the number of
-/// client functions that came with it.
+/// Refuses a program with an operation that would wait forever; `callbacks` is the number of client
+/// functions that came with it.
 ///
 /// # Errors
 /// UNIMPLEMENTED for `infeed` and `outfeed`, and for `send` and `recv` without a function.
