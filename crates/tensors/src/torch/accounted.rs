@@ -188,7 +188,7 @@ impl End {
         };
         end.begin = begin.saturating_sub(LOCATOR_BYTES);
         // The ZIP64 record ends here, wherever the archive begins: at its recorded position in the
-        // file another archive may have such a record, too.
+        // file another archive may have such a record as well.
         for place in [end.begin.saturating_sub(LONGER_BYTES), place] {
             let mut longer = [0; LONGER_BYTES as usize];
             let longer = read_up_to(file, &mut longer, place)?;

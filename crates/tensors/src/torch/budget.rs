@@ -9,7 +9,7 @@ use super::error::TorchError;
 /// text, a name.
 const PER_BYTE: u64 = 7;
 
-/// Minimum of memory in bytes, for files of any length.
+/// Minimum budget in bytes, for files of any length.
 const LEAST: u64 = 48 << 20;
 
 /// Remaining memory.

@@ -19,17 +19,18 @@ use super::{
     value::Values,
 };
 
-/// Dimensions that a tensor of PyTorch's may have.
+/// Maximum number of dimensions of a PyTorch tensor.
 const MOST_DIMENSIONS: usize = 64;
 
-/// Bytes of memory that a tensor takes beside its names and its dimensions, in this and all later
+/// Bytes of memory of a tensor in addition to its names and dimensions, in this and all later
 /// lists.
 const TENSOR_BYTES: usize = 896;
 
 /// Bytes of memory that each dimension of a tensor takes.
 const DIMENSION_BYTES: usize = 48;
 
-/// Number of copies of a text at a time: here, where it grows, in a plan, and where it is written.
+/// Number of copies of a text that exist at the same time: here, while it grows, in a plan, and
+/// while it is written.
 const TIMES: usize = 6;
 
 /// Place of a tensor's bytes.
@@ -38,7 +39,7 @@ pub(super) enum Data {
     InFile,
     /// In the file, two elements in each byte.
     Pairs,
-    /// In the pickle, out of which they were taken.
+    /// In the pickle, from which they were copied.
     Inside(Arc<Vec<u8>>),
 }
 
@@ -48,12 +49,12 @@ impl Data {
     }
 }
 
-/// A tensor, and where it lies.
+/// A tensor, and its position.
 pub(super) struct Tensor {
     pub(super) info: TensorInfo,
     pub(super) layout: Layout,
     pub(super) data: Data,
-    /// The entry of the archive that it lies in, where that has a checksum.
+    /// The entry of the archive that contains the tensor, if the entry has a checksum.
     pub(super) checked: Option<Content>,
 }
 
@@ -78,8 +79,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Returns the tensors, and what else is said of the file: plain values as metadata, where
-    /// `serdes_ml.jax` looks for them.
+    /// Returns the tensors, and the other facts about the file, with plain values in the metadata,
+    /// where `serdes_ml.jax` reads them.
     pub(super) fn into_parts(self) -> (Vec<Tensor>, Listing) {
         let metadata =
             (!self.plain.is_empty()).then(|| vec![(LEAVES.to_owned(), self.plain + "}")]);
@@ -224,7 +225,7 @@ impl Leaves for Found<'_> {
     }
 }
 
-/// Returns the type of a tensor's elements; why there is none.
+/// Returns the type of a tensor's elements, or the reason why there is none.
 fn elements_of(
     values: &Values,
     view: &View,
@@ -248,7 +249,7 @@ fn elements_of(
     }
 }
 
-/// Extents and strides; `None` if they are not a tensor's.
+/// Returns extents and strides; `None` if no tensor can have them.
 fn dimensions(values: &Values, view: &View) -> Option<Vec<Dimension>> {
     let (mut extents, mut strides) = (values.items(view.shape)?, values.items(view.strides)?);
     let mut dimensions = Vec::new();
@@ -264,8 +265,8 @@ fn dimensions(values: &Values, view: &View) -> Option<Vec<Dimension>> {
     }
 }
 
-/// Returns the shape of a tensor; where each byte is a pair of elements, its last extent counts
-/// them.
+/// Returns the shape of a tensor; if each byte is a pair of elements, the last extent counts
+/// elements.
 fn shape_of(dimensions: &[Dimension], are_pairs: bool) -> Option<Shape> {
     let extents = dimensions.iter().map(|dimension| i64::try_from(dimension.extent).ok());
     let mut extents = extents.collect::<Option<Vec<_>>>()?;

@@ -1,5 +1,5 @@
-//! The names of classes and functions that a pickle of tensors uses, and what each stands for.
-//! Nothing is looked up, imported or called by them.
+//! The names of classes and functions that a pickle of tensors uses, with their meanings. Nothing
+//! is looked up, imported or called.
 //!
 //! Source of the names: PyTorch's `torch/_utils.py`, `torch/_tensor.py` and
 //! `torch/serialization.py`, and NumPy's `numpy/core/multiarray.py`.
@@ -13,9 +13,9 @@ pub(super) enum Elements {
     Typed(DType),
     /// Two elements in each byte, which PyTorch counts as one.
     Pairs(DType),
-    /// Bytes: the tensor says what they are.
+    /// Bytes, whose type the tensor declares.
     Bytes,
-    /// Elements of a class that has no counterpart.
+    /// Elements of a class without a counterpart.
     Unknown,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Known {
     ParameterWithState,
     /// `torch._tensor._rebuild_from_type_v2`.
     FromType,
-    /// `torch.Tensor`, `torch.nn.Parameter`, `Buffer`: tensors without a behaviour of their own.
+    /// `torch.Tensor`, `torch.nn.Parameter`, `Buffer`: tensors without special behaviour.
     TensorClass,
     /// A class of storages.
     Storage(Elements),
@@ -54,9 +54,9 @@ pub(super) enum Known {
     NumpyArray,
     /// `numpy.core.numeric._frombuffer`.
     NumpyFromBuffer,
-    /// `bytes`, by which protocol 2 writes no bytes at all.
+    /// `bytes`, with which protocol 2 writes empty bytes.
     Bytes,
-    /// `_codecs.encode`, by which protocol 2 writes bytes.
+    /// `_codecs.encode`, with which protocol 2 writes other bytes.
     Encode,
     /// Anything else.
     Other,
@@ -151,7 +151,7 @@ fn typed(table: &[(&str, DType)], name: &str) -> Option<Elements> {
     table.iter().find(|(known, _)| *known == name).map(|(_, dtype)| Elements::Typed(*dtype))
 }
 
-/// Returns true if a name of the module `torch` is that of a type of elements, known or not.
+/// Returns true if a name of the module `torch` names a type of elements, known or unknown.
 fn is_element_type(name: &str) -> bool {
     ["float", "bfloat", "int", "uint", "complex", "qint", "quint", "bits"].iter().any(|stem| {
         name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

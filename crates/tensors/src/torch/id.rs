@@ -1,13 +1,13 @@
-//! Values of a pickle as words.
+//! Ids of the values of a pickle, each one word.
 
-/// A value, by its kind and its place among the words of a pickle.
+/// A value, by its kind and its index among the words of a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ValueId(u32);
 
-/// Bits of a word that say where a value is, or what it is.
+/// Number of bits of a word for the index of a value, or for the value itself.
 pub(super) const PLACE_BITS: u32 = 28;
 
-/// The places that there are.
+/// Mask of the bits for the index.
 pub(super) const PLACE: u32 = (1 << PLACE_BITS) - 1;
 
 /// The kinds of values, which are the highest bits of a word.
@@ -38,20 +38,20 @@ impl ValueId {
     pub(super) const EMPTY_TEXT: Self = Self(4);
     pub(super) const SET: Self = Self(5);
     pub(super) const FROZEN_SET: Self = Self(6);
-    /// No value at all.
+    /// No value.
     pub(super) const MISSING: Self = Self(7);
 
-    /// Returns the value of a kind that is at a place.
+    /// Returns the id of a value of this kind at an index.
     pub(super) const fn of(kind: u32, place: u32) -> Self {
         Self(kind << PLACE_BITS | place)
     }
 
-    /// Returns the value of a word that [`word`](Self::word) gave.
+    /// Returns the id from a word that [`word`](Self::word) returned.
     pub(super) const fn of_word(word: u32) -> Self {
         Self(word)
     }
 
-    /// It as a word.
+    /// Returns the id as a word.
     pub(super) const fn word(self) -> u32 {
         self.0
     }

@@ -4,14 +4,14 @@ use serdes_files::ReadAt;
 
 use super::error::TorchError;
 
-/// Bytes that are read from the file at a time.
+/// Number of bytes that are read from the file at a time.
 const STEP: usize = 64 << 10;
 
-/// The longest pickle that is read: those of real models are a few megabytes long, since tensors
-/// lie outside of them.
+/// Maximum length of a pickle: those of real models are a few megabytes long, because tensors lie
+/// outside them.
 const LONGEST: u64 = 256 << 20;
 
-/// A stretch of a file, and how far it was read.
+/// A range of a file, with the current position.
 pub(super) struct Input<'a> {
     source: &'a dyn ReadAt,
     /// Position in the file of the next byte of `buffer`.
@@ -23,7 +23,7 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// From `begin` to `end` of a file.
+    /// Creates a reader of the bytes of a file from `begin` to `end`.
     pub(super) fn new(source: &'a dyn ReadAt, begin: u64, end: u64) -> Self {
         Self { source, position: begin, begin, end, buffer: Vec::new(), taken: 0 }
     }
@@ -38,7 +38,7 @@ impl<'a> Input<'a> {
         self.position - self.begin
     }
 
-    /// Returns an error unless `count` bytes follow, and may be read.
+    /// Returns an error unless `count` more bytes exist, and may be read.
     fn check(&self, count: u64) -> Result<(), TorchError> {
         let left = self.end.saturating_sub(self.position);
         if count > left {
@@ -75,7 +75,7 @@ impl<'a> Input<'a> {
         Ok(byte)
     }
 
-    /// Returns the next bytes, as many as fit the array.
+    /// Returns the next bytes, as many as the array holds.
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], TorchError> {
         let mut array = [0; N];
         for byte in &mut array {
@@ -84,8 +84,8 @@ impl<'a> Input<'a> {
         Ok(array)
     }
 
-    /// Returns the next `count` bytes, of which the file is known to have as many before they are
-    /// kept.
+    /// Returns the next `count` bytes. Memory is allocated only once the file is known to have
+    /// them.
     pub(super) fn bytes(&mut self, count: u64) -> Result<Vec<u8>, TorchError> {
         self.check(count)?;
         let mut bytes = vec![0; usize::try_from(count).unwrap_or(usize::MAX)];

@@ -6,10 +6,10 @@ use super::{id::ValueId, words::Words};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Items<'v> {
     words: &'v Words,
-    /// The next item, and how many follow it in this stretch.
+    /// The next item, and the number of items that follow it in this stretch.
     at: usize,
     left: usize,
-    /// The stretch behind this one, and the last one; the same where this is the last.
+    /// The next stretch and the last one; both are the same in the last stretch.
     next: usize,
     last: usize,
 }
@@ -23,7 +23,7 @@ impl<'v> Items<'v> {
         Self { words, at, left, next: 0, last: 0 }
     }
 
-    /// Items of a list whose last stretch is at a place.
+    /// Returns the items of a list whose last stretch is at an index.
     pub(super) fn stretches(words: &'v Words, last: usize) -> Self {
         let mut items = Self { last, next: last, ..Self::none(words) };
         if last != 0 {
@@ -33,7 +33,7 @@ impl<'v> Items<'v> {
         items
     }
 
-    /// Goes on to the next stretch.
+    /// Advances to the next stretch.
     fn begin_stretch(&mut self) {
         let stretch = self.next;
         self.at = stretch + 2;
@@ -44,7 +44,7 @@ impl<'v> Items<'v> {
         };
     }
 
-    /// Returns the first items as an array; `None` unless there are exactly as many.
+    /// Returns the items as an array; `None` unless their number is exactly that of the array.
     pub(super) fn array<const N: usize>(mut self) -> Option<[ValueId; N]> {
         let mut array = [ValueId::NONE; N];
         for item in &mut array {

@@ -1,6 +1,6 @@
 //! Plain values in JSON, as Python's `json` writes and reads them.
 
-/// Returns a float. It stays one: whole numbers have a point.
+/// Returns a float in JSON; whole numbers have a point, so that they are read as floats.
 pub(super) fn number_in_json(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()
@@ -11,7 +11,7 @@ pub(super) fn number_in_json(number: f64) -> String {
     }
 }
 
-/// Returns a text.
+/// Returns a text in JSON.
 pub(super) fn text_in_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

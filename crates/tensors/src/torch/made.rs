@@ -1,4 +1,4 @@
-//! Descriptions of the objects that calls of a pickle make.
+//! Descriptions of the objects that calls in a pickle create.
 
 use serdes::ifrt::DType;
 
@@ -11,12 +11,12 @@ pub(super) struct View {
     pub(super) storage: ValueId,
     /// The first element in the storage.
     pub(super) offset: u64,
-    /// Tuples of numbers: extents, and elements from one index to the next.
+    /// Tuples of numbers: extents, and strides in elements.
     pub(super) shape: ValueId,
     pub(super) strides: ValueId,
-    /// The type that the tensor itself says its elements are of.
+    /// The element type that the tensor itself declares.
     pub(super) element_type: Option<ValueId>,
-    /// True if it stands for the conjugate or the negative of the stored values.
+    /// True if the tensor is the conjugate or the negative of the stored values.
     pub(super) is_lazy: bool,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Array {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Description of the object that a call makes.
+/// Description of the object that a call creates.
 pub(super) enum Made {
-    /// A tensor, and the attributes of it and of what it is wrapped in.
+    /// A tensor, with its attributes and those of its wrappers.
     Tensor(View, Vec<ValueId>),
-    /// An array of NumPy's.
+    /// A NumPy array.
     Array(Array),
     /// A plain value, in JSON as Python reads and writes it.
     Plain(String),
-    /// Something that has no place, and what it is.
+    /// An object that cannot be stored, by its description.
     Other(String),
 }

@@ -1,4 +1,4 @@
-//! Values of a pickle in words.
+//! Describes values of a pickle for messages.
 
 use super::{
     super::error::cut,
@@ -6,7 +6,7 @@ use super::{
     value::{Value, ValueId, Values},
 };
 
-/// Objects that are gone through to the name of a class.
+/// Limit on the nested calls that are followed to the name of a class.
 const MOST_WRAPPERS: usize = 8;
 
 /// Returns the description of a value, for people.
@@ -21,13 +21,13 @@ pub(super) fn describe(values: &Values, id: ValueId) -> String {
     }
 }
 
-/// Letters of a module or a class that are shown.
+/// Maximum number of characters of a module or a class that are shown.
 const SHOWN: usize = 256;
 
-/// Returns the name of a class or a function, cut to what a message can bear.
+/// Returns the name of a class or a function, truncated for messages.
 pub(super) fn name_of(values: &Values, id: ValueId) -> String {
     let mut id = id;
-    // An object that is called is named like what made it.
+    // A called object has the name of the call that created it.
     for _ in 0..MOST_WRAPPERS {
         match values.get(id) {
             Value::Global(global) => {

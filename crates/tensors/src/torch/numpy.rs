@@ -1,4 +1,4 @@
-//! Arrays and scalars of NumPy's in a pickle.
+//! NumPy arrays and scalars in a pickle.
 //!
 //! Source of the orders of arguments and states: NumPy's `numpy/core/src/multiarray/methods.c` and
 //! `descriptor.c`.
@@ -18,17 +18,17 @@ use super::{
     value::{Items, Value, ValueId, Values},
 };
 
-/// Dimensions that an array of NumPy's may have.
+/// Maximum number of dimensions of a NumPy array.
 const MOST_DIMENSIONS: usize = 64;
 
-/// Letters in the text of a scalar that are kept.
+/// Maximum number of characters that are kept of a scalar's text.
 const LONGEST_TEXT: usize = 1 << 16;
 
 /// Element type of an array.
 #[derive(Clone, Copy)]
 enum Elements {
     Typed(DType),
-    /// Texts of UTF-32.
+    /// UTF-32 text.
     Text,
 }
 
@@ -55,7 +55,7 @@ const TYPES: &[(&str, DType, usize)] = &[
     ("c8", DType::C64, 8),
 ];
 
-/// Returns the type that a call of `numpy.dtype` describes; what it is, where it has no
+/// Returns the type that a call of `numpy.dtype` describes, or the description of a type without a
 /// counterpart.
 fn element_type(values: &Values, id: ValueId) -> Result<Result<Type, String>, TorchError> {
     let damaged = || TorchError::damaged("an array without a type of elements", "a numpy.dtype");
@@ -71,7 +71,7 @@ fn element_type(values: &Values, id: ValueId) -> Result<Result<Type, String>, To
         Some((order @ ("<" | ">" | "=" | "|"), rest)) => (order, rest),
         _ => ("=", code),
     };
-    // Version, byte order, and what types of several fields have.
+    // Version, byte order, and the facts of types with several fields.
     let order = values.state(id).and_then(|state| values.items(state)?.nth(1));
     let order = order.and_then(|order| values.text_of(order)).unwrap_or(own_order);
     let is_big_endian = order == ">";
@@ -85,8 +85,8 @@ fn element_type(values: &Values, id: ValueId) -> Result<Result<Type, String>, To
     Ok(Err(format!("the type {}", cut(code))))
 }
 
-/// Returns the bytes that an element is turned by, where its byte order is turned: complex numbers
-/// are two.
+/// Returns the size of the units whose bytes are swapped to change the byte order: a complex number
+/// has two.
 fn width(dtype: DType) -> usize {
     let bytes = TYPES.iter().find(|(_, known, _)| *known == dtype).map_or(1, |(.., bytes)| *bytes);
     match dtype {
@@ -95,7 +95,7 @@ fn width(dtype: DType) -> usize {
     }
 }
 
-/// Returns the bytes of a value: bytes, or what protocol 2 writes for them.
+/// Returns the bytes of a value: bytes, or the form in which protocol 2 writes them.
 fn bytes_of(values: &Values, id: ValueId) -> Result<Option<Vec<u8>>, TorchError> {
     match values.get(id) {
         Value::Bytes(bytes) => Ok(Some(bytes.to_vec())),
@@ -112,7 +112,7 @@ fn bytes_of(values: &Values, id: ValueId) -> Result<Option<Vec<u8>>, TorchError>
                 TorchError::damaged("bytes with letters beyond Latin-1", "letters of a byte each")
             })
         }
-        // No bytes at all, in protocol 2.
+        // Empty bytes in protocol 2.
         Value::Call { function, arguments }
             if values.known(function) == Some(Known::Bytes)
                 && values.items(arguments).is_some_and(|mut items| items.next().is_none()) =>
@@ -123,7 +123,7 @@ fn bytes_of(values: &Values, id: ValueId) -> Result<Option<Vec<u8>>, TorchError>
     }
 }
 
-/// Returns a scalar out of the arguments type and bytes.
+/// Returns a scalar from the arguments type and bytes.
 pub(super) fn scalar(values: &Values, arguments: Items<'_>) -> Result<Made, TorchError> {
     let damaged = || TorchError::damaged("a scalar of NumPy's", "its type and its bytes");
     let [of_type, bytes] = arguments.array().ok_or_else(damaged)?;
@@ -153,7 +153,7 @@ pub(super) fn scalar(values: &Values, arguments: Items<'_>) -> Result<Made, Torc
     }
 }
 
-/// Returns a number in JSON; `None` if there are not as many bytes as it has, or it is complex.
+/// Returns a number in JSON; `None` if the number of bytes is wrong, or it is complex.
 fn plain(dtype: DType, bytes: &[u8]) -> Option<String> {
     let (.., size) = TYPES.iter().find(|(_, known, _)| *known == dtype)?;
     if bytes.len() != *size {
@@ -168,7 +168,7 @@ fn plain(dtype: DType, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Returns a text of UTF-32, without the NULs behind it.
+/// Returns UTF-32 text without trailing NULs.
 fn utf_32(bytes: &[u8], is_big_endian: bool) -> Option<String> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || words.len() > LONGEST_TEXT {
@@ -184,8 +184,8 @@ fn utf_32(bytes: &[u8], is_big_endian: bool) -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-/// Returns an array out of the arguments class, shape and type of `_reconstruct`, which say
-/// nothing, and the state version, shape, type, order and bytes.
+/// Returns an array from the arguments class, shape and type of `_reconstruct`, which have no
+/// effect, and from the state version, shape, type, order and bytes.
 pub(super) fn array(
     values: &Values,
     mut arguments: Items<'_>,
@@ -204,7 +204,7 @@ pub(super) fn array(
     of_parts(values, shape, of_type, is_fortran, bytes)
 }
 
-/// Returns an array out of the arguments bytes, type, shape and order of `_frombuffer`.
+/// Returns an array from the arguments bytes, type, shape and order of `_frombuffer`.
 pub(super) fn array_of_buffer(values: &Values, arguments: Items<'_>) -> Result<Made, TorchError> {
     let Some([bytes, of_type, shape, order]) = arguments.array() else {
         return Err(TorchError::damaged("an array of NumPy's", "its bytes, type and shape"));

@@ -20,6 +20,6 @@ pub(super) struct Parsed {
 pub(super) struct Stored {
     pub(super) begin: u64,
     pub(super) bytes: u64,
-    /// The entry of the archive, where it has a checksum.
+    /// The entry of the archive, if it has a checksum.
     pub(super) checked: Option<Content>,
 }

@@ -1,29 +1,29 @@
-//! Texts and bytes of a pickle, one behind the other in large buffers.
+//! Texts and bytes of a pickle, one after the other in large buffers.
 
 use std::ops::Range;
 
 use super::{budget::Budget, error::TorchError};
 
-/// Bytes of a buffer that takes many values.
+/// Size in bytes of a buffer for many values.
 const BUFFER: usize = 64 << 10;
 
-/// A value of as many bytes has a buffer of its own.
+/// Size in bytes from which a value has its own buffer.
 const LARGE: usize = BUFFER / 4;
 
-/// Bytes that a buffer takes beside its content, in a list that doubles as it grows.
+/// Bytes of a buffer in addition to its content, in a list that doubles as it grows.
 const HEAD: usize = 72;
 
 /// A buffer that grows at its end.
 pub(super) trait Buffer {
     /// A part of it.
     type Part: ?Sized;
-    /// Returns an empty one with room for `bytes` bytes.
+    /// Returns an empty buffer with capacity for `bytes` bytes.
     fn with_room(bytes: usize) -> Self;
-    /// Returns its bytes.
+    /// Returns its length in bytes.
     fn length(&self) -> usize;
-    /// Adds another one at the end.
+    /// Appends another part.
     fn append(&mut self, other: &Self);
-    /// Returns the bytes of a range; `None` if it does not have them.
+    /// Returns the bytes of a range; `None` if they do not exist.
     fn part(&self, range: Range<usize>) -> Option<&Self::Part>;
 }
 
@@ -88,7 +88,7 @@ impl<B: Buffer> Pool<B> {
     /// Keeps a value.
     ///
     /// # Errors
-    /// If the budget has not enough bytes left.
+    /// If the budget does not have enough bytes left.
     pub(super) fn add(&mut self, value: B, budget: &mut Budget) -> Result<Place, TorchError> {
         let length = value.length();
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -110,7 +110,7 @@ impl<B: Buffer> Pool<B> {
         Ok([number(open), number(begin), number(length)])
     }
 
-    /// Returns the value at a place that [`add`](Self::add) gave.
+    /// Returns the value at a place that [`add`](Self::add) returned.
     pub(super) fn get(&self, [buffer, begin, length]: Place) -> Option<&B::Part> {
         let begin = begin as usize;
         self.buffers.get(buffer as usize)?.part(begin..begin.checked_add(length as usize)?)

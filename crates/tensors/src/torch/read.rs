@@ -31,7 +31,7 @@ use super::{
 /// overlapping elements become separate tensors in every other format.
 const MOST_GROWTH: u64 = 16;
 
-/// Minimum of bytes that tensors may have, for files of any size.
+/// Minimum of the limit in bytes, for files of any size.
 const LEAST_GROWTH: u64 = 256 << 20;
 
 /// A storage whose checksum is verified once.
@@ -50,7 +50,7 @@ struct Entry {
     alias_of: Option<usize>,
 }
 
-/// A file of PyTorch's.
+/// A PyTorch file.
 pub(in super::super) struct TorchSource {
     file: Arc<dyn ReadAt>,
     path: PathBuf,

@@ -14,23 +14,23 @@ use super::{
     value::{Items, Value, ValueId, Values},
 };
 
-/// A storage, which lies outside of the pickle.
+/// A storage, which lies outside the pickle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage<'v> {
     pub(super) key: &'v str,
     pub(super) elements: Elements,
-    /// The class that says what its elements are.
+    /// The class that determines its elements.
     pub(super) class: ValueId,
     /// Its length, in elements.
     pub(super) count: u64,
-    /// The first element in the storage of the key, where it is a part of that.
+    /// Its first element in the storage of the key, if it is a part of that storage.
     pub(super) begin: u64,
 }
 
-/// Calls that a tensor may be wrapped in.
+/// Limit on the calls in which a tensor may be wrapped.
 const MOST_WRAPPERS: usize = 8;
 
-/// Description of an object that a call would give.
+/// Returns the description of the object that a call would return.
 ///
 /// # Errors
 /// If it is a tensor or an array with impossible arguments.
@@ -102,11 +102,11 @@ fn device(values: &Values, mut arguments: Items<'_>) -> Made {
     Made::Plain(serde_json::Value::from(text).to_string())
 }
 
-/// Marks that a tensor may have: PyTorch knows two.
+/// Maximum number of flags of a tensor: PyTorch knows two.
 const MOST_MARKS: usize = 16;
 
-/// Returns a tensor out of the arguments storage, offset, shape, strides, whether it wants
-/// gradients, hooks, and (with the type of elements before it, where they are given) marks.
+/// Returns a tensor from the arguments storage, offset, shape, strides, whether it requires
+/// gradients, hooks, and flags if they are given (after the type of elements if that is given).
 fn tensor(values: &Values, mut arguments: Items<'_>, has_type: bool) -> Result<View, TorchError> {
     let mut next = || arguments.next();
     let (Some(storage), Some(offset), Some(shape), Some(strides)) =
@@ -147,7 +147,7 @@ fn is_marked(values: &Values, mut items: Items<'_>) -> Result<bool, TorchError> 
     let (mut count, mut is_marked) = (0_usize, false);
     while let Some((_, mark)) = items.next().zip(items.next()) {
         count += 1;
-        // Every tensor may have the same ones, so that many of them would be gone through as often.
+        // Every tensor may have the same dict of flags, so a long one would be read as often.
         if count > MOST_MARKS {
             let found = format!("a tensor with {} marks", count + items.count() / 2);
             return Err(TorchError::damaged(found, "the marks conj and neg"));

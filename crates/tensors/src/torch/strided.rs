@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use serdes_files::ReadAt;
 
-/// Bytes that are gathered at a time.
+/// Maximum size in bytes of a block that is gathered at a time.
 const BLOCK_BYTES: u64 = 16 << 20;
 
 /// Maximum size of one read in bytes.
@@ -175,7 +175,7 @@ impl<S: ReadAt> Strided<S> {
         Ok(())
     }
 
-    /// Goes on to the next outer index.
+    /// Advances to the next outer index.
     fn advance(&mut self) {
         self.next = 0;
         for (index, dimension) in self.index.iter_mut().zip(&self.outer).rev() {
@@ -230,8 +230,8 @@ struct Gather<'a, S> {
 }
 
 impl<S: ReadAt> Gather<'_, S> {
-    /// Fills the place of a box in the block; `from` and `to` are its first elements in the storage
-    /// and in the block.
+    /// Fills a box in the block; `from` and `to` are its first elements in the storage and in the
+    /// block.
     fn fill(&mut self, sides: &mut [Side], from: u64, to: u64) -> io::Result<()> {
         let span = sides.iter().map(Side::reach).sum::<u64>().saturating_add(1);
         let span = span.saturating_mul(self.element);

@@ -52,7 +52,7 @@ const HASHED: usize = 64;
 pub(super) enum Leaf {
     /// A tensor.
     Tensor(View),
-    /// An array of NumPy's.
+    /// A NumPy array.
     Array(Array),
     /// A number, a boolean or a text, in JSON like Python's.
     Plain(String),
@@ -125,7 +125,7 @@ pub(super) fn leaves(
     walk.leaf(root)
 }
 
-/// Hashes that are as good as what they are of.
+/// A hasher for keys that are hashes themselves.
 #[derive(Default)]
 struct Hashes {
     one: RandomState,
@@ -142,7 +142,7 @@ impl Hashes {
 /// The items of a container.
 enum Contents<'v> {
     Items(Items<'v>),
-    /// Keys and values in turns.
+    /// Alternating keys and values.
     Entries(Items<'v>),
     /// Pairs of a key and a value.
     Pairs(Items<'v>),
@@ -152,11 +152,11 @@ struct Walk<'a> {
     values: &'a Values,
     into: &'a mut dyn Leaves,
     memory: &'a mut Budget,
-    /// Letters and numbers that may still be gone through.
+    /// Remaining cost of names and numbers.
     left: u64,
-    /// The names that lead to where it is.
+    /// The path of the current value.
     way: String,
-    /// The containers that it is in.
+    /// The containers around the current value.
     open: Vec<ValueId>,
     names: Hashes,
     leaves: usize,
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the keys and values of a dict. Of a key that comes twice the last value counts.
+    /// Returns the keys and values of a dict. Of a key that occurs twice the last value counts.
     fn entries(&mut self, items: Items<'a>, are_pairs: bool) -> Result<(), TorchError> {
         let begin = self.way.len();
         let mut last: HashMap<(u64, u64), ValueId> = HashMap::new();
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes through keys and values.
+    /// Calls a function for each key and value.
     fn each(
         &mut self,
         mut items: Items<'a>,
@@ -285,7 +285,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds a key to the way; whether it is a text, and why its name does not tell what it is.
+    /// Appends a key to the path; returns true if it is a text, and the reason why its name does
+    /// not identify it.
     fn key(&mut self, number: usize, key: ValueId) -> Result<(bool, Option<String>), TorchError> {
         let value = self.values.get(key);
         match value {
@@ -315,7 +316,7 @@ impl<'a> Walk<'a> {
         Ok((false, Some(note)))
     }
 
-    /// Returns a plain value, or a tuple of such, as Python shows it.
+    /// Returns a plain value, or a tuple of plain values, as Python displays it.
     fn python_text(&self, id: ValueId) -> Option<String> {
         let one = |id| match self.values.get(id) {
             Value::None => Some("None".to_owned()),
@@ -351,7 +352,7 @@ impl<'a> Walk<'a> {
     }
 
     fn leaf(&mut self, id: ValueId) -> Result<(), TorchError> {
-        // As in a pytree, it is the absence of a leaf.
+        // As in a pytree, None is the absence of a leaf.
         if id == ValueId::NONE {
             return Ok(());
         }
@@ -376,7 +377,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Leaf of a value, and the attributes that it has.
+    /// Returns the leaf of a value, and its attributes.
     fn made(&mut self, id: ValueId) -> Result<(Leaf, Vec<ValueId>), TorchError> {
         let mut none = Vec::new();
         let leaf = match self.values.get(id) {
@@ -441,9 +442,9 @@ impl<'a> Walk<'a> {
         self.give(Leaf::LeftOut(reason))
     }
 
-    /// Tells of the attributes of a leaf or a dict, other than these; their values are not kept.
+    /// Reports the attributes of a leaf or a dict, except some; their values are not kept.
     fn attributes(&mut self, state: ValueId, but: &[&str]) -> Result<(), TorchError> {
-        // The attributes alone, or before those that have places of their own in the class.
+        // Only the attributes, or the attributes before those in slots of the class.
         let states = match self.values.get(state) {
             Value::Tuple(items) => items.array().unwrap_or([state, ValueId::NONE]),
             _ => [state, ValueId::NONE],
@@ -468,7 +469,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns a truth or a number in JSON.
+/// Returns a boolean or a number in JSON.
 fn plain_in_json(value: Value<'_>) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),

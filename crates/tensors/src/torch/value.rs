@@ -168,7 +168,7 @@ impl Values {
         self.add(kind::LONG, &place)
     }
 
-    /// Returns a tuple of the values that lie behind the first `from` of a stack.
+    /// Returns a tuple of the values behind the first `from` of a stack.
     pub(super) fn tuple(&mut self, stack: &mut Words, from: usize) -> Result<ValueId, TorchError> {
         let count = stack.len().saturating_sub(from);
         let kind = match count {
@@ -196,10 +196,10 @@ impl Values {
         self.add(kind::DICT, &[0])
     }
 
-    /// Puts the values that lie behind the first `from` of a stack into a list or a dict.
+    /// Appends the values behind the first `from` of a stack to a list or a dict.
     ///
-    /// The stretches of its items are a ring: each says where the next one is, the list where the
-    /// last one is.
+    /// The stretches of its items form a ring: each refers to the next one, and the list to the
+    /// last one.
     pub(super) fn extend(
         &mut self,
         into: ValueId,
@@ -230,7 +230,7 @@ impl Values {
         self.take_over(stack, from)
     }
 
-    /// Moves what lies behind the first `from` of a stack to the end of the words.
+    /// Moves the values behind the first `from` of a stack to the end of the words.
     fn take_over(&mut self, stack: &mut Words, from: usize) -> Result<(), TorchError> {
         for at in from..stack.len() {
             self.words.push(stack.get(at).unwrap_or_default(), &mut self.budget)?;
@@ -239,7 +239,7 @@ impl Values {
         self.place_of(self.words.len()).map(drop)
     }
 
-    /// Returns a class or a function, by two texts. The same two are the same class.
+    /// Returns the class or function with this module and name. Equal texts give the same value.
     pub(super) fn global(&mut self, module: ValueId, name: ValueId) -> Result<ValueId, TorchError> {
         if let Some(place) = self.places.get(&(module, name)) {
             return Ok(ValueId::of(kind::GLOBAL, *place));
@@ -275,7 +275,7 @@ impl Values {
         Ok(value)
     }
 
-    /// Notes the state of an object; what came before it is forgotten.
+    /// Sets the state of an object, replacing an earlier one.
     pub(super) fn build(&mut self, object: ValueId, state: ValueId) -> Result<(), TorchError> {
         if matches!(object.kind(), kind::CALL | kind::DICT)
             && self.states.insert(object, state).is_none()
@@ -290,17 +290,17 @@ impl Values {
         self.states.get(&object).copied()
     }
 
-    /// Returns the memory that is left; no more values can be added then.
+    /// Returns the remaining budget; afterwards no more values can be added.
     pub(super) fn take_budget(&mut self) -> Budget {
         std::mem::take(&mut self.budget)
     }
 
-    /// Returns the ids of everything that lies outside of the pickle, as often as they are named.
+    /// Returns the ids of all references to data outside the pickle, with repetitions.
     pub(super) fn outside_ids(&self) -> impl Iterator<Item = ValueId> {
         (0..self.persistent.len()).filter_map(|at| self.persistent.get(at).map(ValueId::of_word))
     }
 
-    /// Returns a value. Ids are given out by this type alone, so that it is there.
+    /// Returns a value. It exists, because only this type creates ids.
     pub(super) fn get(&self, id: ValueId) -> Value<'_> {
         let (words, place) = (&self.words, id.place());
         let word = |number: usize| words.get(place + number).unwrap_or_default();
@@ -358,7 +358,7 @@ impl Values {
         }
     }
 
-    /// Returns the text of a value that is one.
+    /// Returns the text of a value, if it is one.
     pub(super) fn text_of(&self, id: ValueId) -> Option<&str> {
         match self.get(id) {
             Value::Text(text) => Some(text),
@@ -380,9 +380,8 @@ impl Values {
         (text(global.module), text(global.name))
     }
 
-    /// Returns the value of a key of a dict of few entries whose keys are texts; of several the
-    /// last one. What has more entries is not a set of attributes, and might be looked into again
-    /// and again.
+    /// Returns the last value of a key in a dict with few entries whose keys are texts. A dict with
+    /// more entries is not a set of attributes, and might be searched again and again.
     pub(super) fn entry(&self, dict: ValueId, wanted: &str) -> Option<ValueId> {
         let Value::Dict(items) = self.get(dict) else { return None };
         let (mut items, mut found) = (items.take(2 * MOST_ATTRIBUTES), None);

@@ -2,13 +2,13 @@
 
 use super::{budget::Budget, error::TorchError};
 
-/// Words of a piece.
+/// Number of words in a piece.
 const PIECE: usize = 1 << 13;
 
 /// Bytes of a piece, and of the pointer to it in a list that doubles as it grows.
 const PIECE_BYTES: usize = PIECE * 4 + 48;
 
-/// A row of words.
+/// A sequence of words.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pieces: Vec<Box<[u32]>>,
@@ -21,7 +21,7 @@ impl Words {
         self.length
     }
 
-    /// Returns the word at a place.
+    /// Returns the word at an index.
     pub(super) fn get(&self, at: usize) -> Option<u32> {
         if at >= self.length {
             return None;
@@ -29,7 +29,7 @@ impl Words {
         self.pieces.get(at / PIECE)?.get(at % PIECE).copied()
     }
 
-    /// Changes the word at a place that there is.
+    /// Changes the word at an existing index.
     pub(super) fn set(&mut self, at: usize, word: u32) {
         let piece = self.pieces.get_mut(at / PIECE);
         if let Some(place) = piece.and_then(|piece| piece.get_mut(at % PIECE)) {
@@ -37,7 +37,7 @@ impl Words {
         }
     }
 
-    /// Adds a word behind the last.
+    /// Appends a word.
     ///
     /// # Errors
     /// If the budget has no bytes left for another piece.
@@ -52,7 +52,7 @@ impl Words {
         Ok(())
     }
 
-    /// Takes the last word off. One empty piece is kept for the words that follow.
+    /// Removes and returns the last word. One empty piece is kept for later words.
     pub(super) fn pop(&mut self, budget: &mut Budget) -> Option<u32> {
         let last = self.length.checked_sub(1)?;
         let word = self.get(last);
@@ -60,7 +60,7 @@ impl Words {
         word
     }
 
-    /// Takes off whatever is behind the first `length` words.
+    /// Removes all words behind the first `length`.
     pub(super) fn truncate(&mut self, length: usize, budget: &mut Budget) {
         self.length = self.length.min(length);
         let kept = self.length / PIECE + 2;

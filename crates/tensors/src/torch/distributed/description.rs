@@ -13,16 +13,16 @@ use super::super::{
     value::{Value, ValueId, Values},
 };
 
-/// Dimensions that a tensor of PyTorch's may have.
+/// Maximum number of dimensions of a PyTorch tensor.
 const MOST_DIMENSIONS: usize = 64;
 
-/// Bytes of memory that a chunk or a place takes, beside its extents.
+/// Bytes of memory of a chunk or a position, in addition to its extents.
 const CHUNK_BYTES: usize = 320;
 
-/// Parts of a name that are joined.
+/// Maximum number of parts that are joined to a name.
 const MOST_PARTS: usize = 256;
 
-/// Bytes of the longest name.
+/// Maximum length of a name in bytes.
 const LONGEST_NAME: usize = 4096;
 
 /// Position of an archive.
@@ -60,7 +60,7 @@ pub(super) struct Description {
     /// Files by their names in the folder.
     pub(super) files: Vec<String>,
     pub(super) tensors: Vec<Sharded>,
-    /// Everything else, by its name and where it lies.
+    /// All other values, by name and position.
     pub(super) values: Vec<(String, Place)>,
     /// Names of entries that cannot be read, with the reasons.
     pub(super) refused: Vec<(String, String)>,
@@ -70,10 +70,11 @@ fn damaged(found: impl Into<String>, expected: &str) -> TorchError {
     TorchError::damaged(found, expected)
 }
 
-/// Reads a description out of its pickle.
+/// Reads a description from its pickle.
 ///
 /// # Errors
-/// If it is not that of a checkpoint, names places that are none, or takes too much memory.
+/// If it is not the description of a checkpoint, has impossible positions, or takes too much
+/// memory.
 pub(super) fn read(mut values: Values, root: ValueId) -> Result<Description, TorchError> {
     let mut budget = values.take_budget();
     let values = &values;
@@ -118,7 +119,7 @@ pub(super) fn read(mut values: Values, root: ValueId) -> Result<Description, Tor
     Ok(description)
 }
 
-/// Returns true if a value is an object of that class of PyTorch's.
+/// Returns true if a value is an object of that PyTorch class.
 fn is_object_of(values: &Values, id: ValueId, class: &str) -> bool {
     let Value::Call { function, .. } = values.get(id) else { return false };
     let Value::Global(global) = values.get(function) else { return false };
@@ -131,12 +132,12 @@ fn field(values: &Values, object: ValueId, name: &str) -> Option<ValueId> {
     values.entry(values.state(object)?, name)
 }
 
-/// Returns a text that is no longer than names are: it is compared again and again.
+/// Returns a text that is not longer than a name may be, because it is compared again and again.
 fn short_text(values: &Values, id: ValueId) -> Option<&str> {
     values.text_of(id).filter(|text| text.len() <= LONGEST_NAME)
 }
 
-/// Numbers that are 0 or more, out of a tuple.
+/// Returns the numbers in a tuple, all of which must be 0 or more.
 fn numbers(values: &Values, id: ValueId) -> Option<Vec<u64>> {
     let mut items = values.items(id)?;
     let numbers = items.by_ref().take(MOST_DIMENSIONS).map(|item| values.unsigned(item));
@@ -144,7 +145,7 @@ fn numbers(values: &Values, id: ValueId) -> Option<Vec<u64>> {
     items.next().is_none().then_some(numbers)
 }
 
-/// Positions of the archives: by the name, and of tensors by the first index of the chunk.
+/// Positions of the archives: by name, and for tensors also by the first index of the chunk.
 type Places<'v> = HashMap<(&'v str, Option<Vec<u64>>), Place>;
 
 fn places<'v>(
@@ -229,7 +230,7 @@ fn check_name(file: &str) -> Result<(), TorchError> {
     Ok(())
 }
 
-/// Returns the ways to values in the state before it was made flat, by their names.
+/// Returns the paths of values in the state before it was flattened, by their names.
 fn names<'v>(
     values: &'v Values,
     data: Option<ValueId>,
@@ -247,7 +248,7 @@ fn names<'v>(
     Ok(names)
 }
 
-/// Returns the name that a file of `torch.save` would give: the way to a value, joined by `/`.
+/// Returns the name that a file of `torch.save` would give: the path of a value, joined by `/`.
 fn whole_name(values: &Values, way: ValueId) -> Option<String> {
     let Value::Tuple(parts) = values.get(way) else { return None };
     let mut whole = String::new();

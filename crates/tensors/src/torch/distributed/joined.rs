@@ -1,4 +1,4 @@
-//! The bytes of a tensor out of those of its chunks.
+//! Joins the bytes of a tensor from those of its chunks.
 
 use std::{
     io::{self, Read},
@@ -12,10 +12,10 @@ use super::{
     description::{Chunk, Sharded},
 };
 
-/// Bytes that are joined at a time.
+/// Maximum size in bytes of a block that is joined at a time.
 const BLOCK_BYTES: u64 = 8 << 20;
 
-/// Files that are kept open.
+/// Maximum number of files that are kept open.
 const OPEN_FILES: usize = 32;
 
 /// Chunks in files.
@@ -26,8 +26,8 @@ pub(super) trait Chunks: Sync {
     /// If the file cannot be opened.
     fn open_file(&self, file: usize) -> io::Result<Arc<dyn ReadAt>>;
 
-    /// Looks into the archive of a chunk, and compares its checksum; where its elements lie in its
-    /// file.
+    /// Reads the archive of a chunk, and verifies its checksum; returns the layout of its elements
+    /// in the file.
     ///
     /// # Errors
     /// If it is not the chunk that was described.
@@ -39,17 +39,17 @@ pub(super) trait Chunks: Sync {
     ) -> io::Result<Layout>;
 }
 
-/// Gives out the bytes of a tensor, row by row.
+/// Reader of the bytes of a tensor, row by row.
 pub(super) struct Joined<'a> {
     source: &'a dyn Chunks,
     tensor: &'a Sharded,
     /// Bytes of an element.
     element: u64,
-    /// The chunks that were looked into, whose checksums are right.
+    /// The layouts of the chunks that were opened and whose checksums are right.
     opened: Vec<Option<Layout>>,
     files: Vec<(usize, Arc<dyn ReadAt>)>,
-    /// The dimension of which a block has some indices; of those before it has one, of those behind
-    /// all.
+    /// The dimension of which a block has some indices; it has one index of each dimension before,
+    /// and all indices of those behind.
     middle: usize,
     /// The first index of the next block.
     index: Vec<u64>,
@@ -114,7 +114,7 @@ impl<'a> Joined<'a> {
         Ok(())
     }
 
-    /// Goes on to the next block.
+    /// Advances to the next block.
     fn advance(&mut self, extents: &[u64]) {
         let sides = self.index.iter_mut().zip(extents).zip(&self.tensor.shape);
         for ((index, step), extent) in sides.take(self.middle + 1).rev() {
@@ -127,7 +127,7 @@ impl<'a> Joined<'a> {
         self.is_done = true;
     }
 
-    /// Puts what a chunk has of the block into it.
+    /// Copies the chunk's part of the block into the block.
     fn put(
         &mut self,
         number: usize,
@@ -156,7 +156,7 @@ impl<'a> Joined<'a> {
         Ok(())
     }
 
-    /// Copies rows that follow each other to their places in the block.
+    /// Copies consecutive rows to their positions in the block.
     fn sort(&mut self, bytes: &[u8], common: &Common, extents: &[u64]) {
         let row = common.sizes.last().map_or(1, |size| *size) * self.element;
         let mut index = vec![0_u64; common.sizes.len()];

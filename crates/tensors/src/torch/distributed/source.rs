@@ -33,7 +33,7 @@ use super::{
 /// file.
 const MOST_GROWTH: u64 = 16;
 
-/// Minimum of bytes that the tensors may have, for files of any size.
+/// Minimum of the limit in bytes, for files of any size.
 const LEAST_GROWTH: u64 = 256 << 20;
 
 /// Place of a tensor of the listing.

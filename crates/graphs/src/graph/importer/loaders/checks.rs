@@ -10,7 +10,7 @@ pub(super) type Check = fn(&Evidence) -> Option<&ImportDiagnostic>;
 /// The checks of a loader in its order.
 #[derive(Clone, Copy)]
 pub(super) struct Checks {
-    /// The checks that come before that of the graph's versions.
+    /// The checks before the check of the graph's versions.
     pub(super) before_versions: &'static [Check],
     pub(super) after_versions: &'static [Check],
 }
