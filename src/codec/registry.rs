@@ -201,8 +201,9 @@ impl<L: Line> SerDesRegistry<L> {
 
     /// Adds a SerDes under its type and its type name.
     ///
-    /// # Errors [`RegistryError`] if the type or the name is registered already; the registry is
-    /// then unchanged.
+    /// # Errors
+    /// [`RegistryError`] if the type or the name is registered already; the registry is then
+    /// unchanged.
     pub fn register<S: SerDes<L>>(&self, serdes: S) -> Result<(), RegistryError> {
         self.insert(TypeId::of::<S::Value>(), Arc::new(serdes))
     }

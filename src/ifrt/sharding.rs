@@ -111,9 +111,9 @@ impl Sharding {
     /// Returns the shape of the shard on each device, with a sharding for that device alone, in the
     /// order of the devices.
     ///
-    /// # Errors [`IfrtError`] if the kind of sharding does not know the shapes, or not for this
-    /// shape; [`IfrtError::LimitExceeded`] if the result would take more than
-    /// [`DEFAULT_ANSWER_BYTES`].
+    /// # Errors
+    /// [`IfrtError`] if the kind of sharding does not know the shapes, or not for this shape;
+    /// [`IfrtError::LimitExceeded`] if the result would take more than [`DEFAULT_ANSWER_BYTES`].
     pub fn disassemble(
         &self,
         shape: &Shape,

@@ -108,8 +108,9 @@ impl<L: Line> Week4OldVersionAccessor<L> {
     /// Like [`get`](Self::get), with the age of the version: a caller that promises four weeks
     /// should report a younger version.
     ///
-    /// # Errors [`NoVersionYet`] if the line has no version on its own day; no valid versions.toml
-    /// has such a line.
+    /// # Errors
+    /// [`NoVersionYet`] if the line has no version on its own day; no valid versions.toml has such
+    /// a line.
     pub fn select() -> Result<Selection<L>, NoVersionYet> {
         Self::select_on(L::AS_OF)
     }

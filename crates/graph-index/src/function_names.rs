@@ -148,7 +148,7 @@ impl FunctionNames {
         (0..self.places()).filter_map(|position| self.at(position))
     }
 
-    /// Upper bound of the positions of functions.
+    /// Returns an upper bound of the positions of functions.
     pub fn places(&self) -> usize {
         self.functions.len()
     }

@@ -112,7 +112,7 @@ pub enum Error {
     NoMatch {
         /// The pattern.
         pattern: String,
-        /// Number of tensors that there are.
+        /// Number of existing tensors.
         count: usize,
     },
     /// The file is valid, but not supported.

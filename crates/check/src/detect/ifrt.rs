@@ -22,7 +22,7 @@ const NAMES: &[u8] = b"xla::ifrt::";
 /// Limit on the length of a bare message, in bytes; they are lists of devices and dimensions.
 const LONGEST_BARE: u64 = 1 << 20;
 
-/// Returns true if a message begins with a type name of IFRT's.
+/// Returns true if a message begins with an IFRT type name.
 pub(super) fn is_serialized(head: &[u8]) -> bool {
     matches!(head.split_at_checked(2), Some(([0x0a, length], name)) if usize::from(*length) >= NAMES.len() && name.starts_with(NAMES))
 }

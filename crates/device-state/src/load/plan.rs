@@ -44,7 +44,7 @@ pub(super) struct ReadExtent {
 }
 
 impl ReadExtent {
-    /// Byte range in the file.
+    /// Returns the byte range in the file.
     pub(super) const fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.bytes as u64)
     }

@@ -101,8 +101,8 @@ impl ArgumentAttributes {
     }
 }
 
-/// The reason why an importer cannot determine the contents of a handle that has both type and
-/// shape.
+/// Returns the reason why an importer cannot determine the contents of a handle that has both type
+/// and shape.
 fn handle_diagnostic(attributes: &Attributes) -> Option<String> {
     let (types, shapes) = (attributes.get("_handle_dtypes")?, attributes.get("_handle_shapes")?);
     let is_typed = matches!(types, AttributeValue::List(list) if !list.types().is_empty());

@@ -80,7 +80,7 @@ impl ColocationReader {
         }
     }
 
-    /// Another value replaces a list.
+    /// Handles another value, which replaces a list.
     fn other_value(&mut self, message: MessageId) {
         if message == ATTR_VALUE {
             self.attribute.clear();

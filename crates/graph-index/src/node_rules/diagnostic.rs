@@ -42,7 +42,7 @@ impl NodeRuleDiagnostic {
         Box::new(Self { kind: kind(attribute.to_owned()), found, expected: cut(&expected) })
     }
 
-    /// Missing attributes without a default.
+    /// Creates the diagnostic of missing attributes without a default.
     pub(super) fn missing(attributes: Vec<String>) -> Box<Self> {
         let expected = match attributes.as_slice() {
             [one] => format!("attribute {one}"),
@@ -52,7 +52,7 @@ impl NodeRuleDiagnostic {
         Box::new(Self { kind, found: String::new(), expected: cut(&expected) })
     }
 
-    /// More attributes than are checked.
+    /// Creates the diagnostic of more attributes than are checked.
     pub(super) fn oversized() -> Box<Self> {
         Box::new(Self {
             kind: ImportDiagnosticKind::Oversized,

@@ -385,7 +385,7 @@ impl Reserve {
         }
     }
 
-    /// Splits off the permit of `count` items, or of all that there are.
+    /// Splits off the permit of `count` items, or of all existing ones.
     pub(crate) fn take_out(&mut self, count: usize) -> Option<Permit> {
         let count = count.min(self.room);
         self.room -= count;

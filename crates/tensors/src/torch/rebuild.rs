@@ -157,8 +157,8 @@ fn is_marked(values: &Values, mut items: Items<'_>) -> Result<bool, TorchError> 
     Ok(is_marked)
 }
 
-/// The storage that a persistent id stands for: `("storage", class, key, place, elements)`, before
-/// 1.6 with a part of another storage behind. `None` for a module with its source.
+/// Returns the storage that a persistent id stands for: `("storage", class, key, place, elements)`,
+/// before 1.6 with a part of another storage behind. `None` for a module with its source.
 ///
 /// # Errors
 /// If the id is neither.

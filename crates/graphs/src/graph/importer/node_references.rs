@@ -369,7 +369,7 @@ struct ReferencedNodes<'g> {
 }
 
 impl ReferencedNodes<'_> {
-    /// The reason why a name cannot be looked up.
+    /// Returns the diagnostic of a name that cannot be looked up.
     fn diagnostic(&self, lookup: &Lookup, release: ReleaseId) -> Option<ImportDiagnostic> {
         let (text, expected) = match &lookup.target {
             LookupTarget::Invalid(found, expected) => {

@@ -28,7 +28,7 @@ pub(in super::super) struct Crash {
 }
 
 impl Visits {
-    /// The visiting time of a node.
+    /// Returns the visiting time of a node.
     pub(super) fn of(&self, node: u32) -> u32 {
         match self {
             Self::AsWritten(_) => node,

@@ -291,7 +291,7 @@ impl<'p> Calls<'p> {
         self.bodies.iter().copied()
     }
 
-    /// The node outside functions that calls this function.
+    /// Returns the node outside functions that calls this function.
     pub(super) fn call_of(&self, function: &[u8]) -> Option<&'p Node> {
         self.calls.get(function).copied()
     }

@@ -20,7 +20,7 @@ fn one(shape: Shape) -> Inferred<Vec<Tensor>> {
     Ok(vec![Tensor::of(shape)])
 }
 
-/// The diagnostic of an axis that is out of range.
+/// Returns the diagnostic of an axis that is out of range.
 fn no_axis(axis: i64, shape: &Shape) -> Box<Mismatch> {
     Mismatch::new(format!("axis {axis}"), format!("an axis of shape {shape}"))
 }

@@ -37,7 +37,7 @@ use crate::{
     status::status,
 };
 
-/// Destination and size of a store.
+/// Returns the destination and size of a store.
 ///
 /// # Errors
 /// NOT_FOUND for an unknown session; INVALID_ARGUMENT for a negative size; ALREADY_EXISTS.

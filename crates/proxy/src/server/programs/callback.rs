@@ -179,7 +179,7 @@ impl HostCallback {
         }
     }
 
-    /// Total size of the operands, in bytes.
+    /// Returns the total size of the operands, in bytes.
     pub(super) fn operand_bytes(&self) -> usize {
         self.operands.iter().map(|channel| channel.bytes).fold(0, usize::saturating_add)
     }

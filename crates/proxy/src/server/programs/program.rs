@@ -231,12 +231,12 @@ impl Program {
         self.inside.saturating_add(outputs)
     }
 
-    /// Answer to the compile request, without handles.
+    /// Returns the answer to the compile request, without handles.
     pub(crate) fn answer(&self) -> CompileResponse {
         self.answer.clone()
     }
 
-    /// Answer to the request for metadata.
+    /// Returns the answer to the request for metadata.
     pub(crate) fn metadata(&self) -> LoadedExecutableMetadataResponse {
         self.metadata.clone()
     }

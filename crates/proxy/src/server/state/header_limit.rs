@@ -1,4 +1,4 @@
-//! Limit on the bytes of names in the header of the state file.
+//! Returns the limit on the bytes of names in the header of the state file.
 
 /// Returns the limit on the bytes of names in the state for clients with this number of handles, at
 /// most one of `parts` parts of the header.

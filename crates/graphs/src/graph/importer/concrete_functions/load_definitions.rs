@@ -97,7 +97,7 @@ impl LoadDefinitions<'_> {
         self.wrong_binding_of(call).map(Rc::new)
     }
 
-    /// The diagnostic of a function that calls these by their names, and brings no other functions
+    /// Returns the diagnostic of a function that calls these by name, and brings no other functions
     /// along.
     pub(in super::super) fn diagnostic_of_called(
         &self,

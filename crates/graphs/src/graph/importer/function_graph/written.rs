@@ -66,7 +66,7 @@ impl FunctionGraph<'_> {
         (inputs, outputs)
     }
 
-    /// The attributes of the function: those that its placeholders name.
+    /// Returns the attributes of the function: those that its placeholders name.
     fn open_attributes(
         &self,
         definition: &mut OperationDefinition,

@@ -142,7 +142,7 @@ impl CanonicalBody {
     }
 }
 
-/// The owner of each name, if all names are unique and there is no other diagnostic.
+/// Returns the owner of each name, if all names are unique and there is no other diagnostic.
 fn owners(function: &FunctionIndex) -> Option<Owners> {
     let room = function.arguments.len() + function.nodes.len();
     let mut owners = Owners::with_capacity_and_hasher(room, Default::default());

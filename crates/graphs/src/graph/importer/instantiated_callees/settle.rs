@@ -65,7 +65,7 @@ impl InstantiatedCallees<'_> {
         diagnostics
     }
 
-    /// Among these functions, which ones call each.
+    /// Returns for each of these functions those among them that call it.
     fn callers_in(&self, functions: &[u32]) -> HashMap<u32, Vec<u32>> {
         let mut callers: HashMap<u32, Vec<u32>> = HashMap::new();
         for caller in functions {
