@@ -1,6 +1,6 @@
-//! Simulates a save of many processes on one machine: each holds one row of every array, all of
-//! them make one state, and one restores. Prints what each step took and what it left, to plan for
-//! clusters that are larger than this machine (`docs/scale.md`).
+//! Simulates a save of many processes on one machine: each holds one row of every array, together
+//! they save one state, and one process restores it. Prints the time and the output of each step,
+//! to plan for larger clusters (`docs/scale.md`).
 //!
 //! ```text
 //! cargo run --release --example many_processes -- PROCESSES ARRAYS BYTES_PER_SHARD DIRECTORY

@@ -1,5 +1,5 @@
 //! Saves a state in two parts, as two processes do, and restores it; then maps a state of one file
-//! into memory and reads a tensor where it lies.
+//! into memory and reads a tensor in place.
 //!
 //!     cargo run --example mapped_state --features mmap
 #![allow(
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     mapped(&folder.path().join("one.sds"))
 }
 
-/// Each of two processes saves one row of an array; one of them makes a state of both.
+/// Saves one row of an array from each of two processes, and merges both parts into a state.
 fn parts(path: &Path) -> Result<(), Box<dyn Error>> {
     let tiles = OpSharding::tiled(TileAssignment::iota([2, 1], [2], [0])?);
     let devices = DeviceList::new([DeviceId(0), DeviceId(1)]);
@@ -51,14 +51,14 @@ fn parts(path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Bytes of a tensor as a slice, without a copy; pages are read when they are touched.
+/// Reads a tensor as a slice without a copy. Its pages are read when they are touched.
 fn mapped(path: &Path) -> Result<(), Box<dyn Error>> {
     let spec = ArraySpec::new(DType::U8, Shape::new([5])?, SingleDeviceSharding::new(DeviceId(0)));
     let mut state = Writer::create(path, Versions::current())?;
     state.add_bytes("greeting", &spec, b"hello")?;
     state.finish()?;
 
-    // SAFETY: the file is in a directory of this program's own, and no other process writes into it.
+    // SAFETY: the file is in a directory of this program alone, and no other process writes to it.
     let state = unsafe { MappedState::open(path)? };
     let greeting = state.verified_bytes("greeting")?;
     assert_eq!(greeting, b"hello");

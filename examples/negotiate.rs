@@ -11,7 +11,7 @@ use serdes::{
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ours = VersionRange::supported();
 
-    // What the other side said of itself: a build that is some months older.
+    // The range that the other side, a build some months older, has sent.
     let theirs = VersionRange::new(2, 4).ok_or("an empty range")?;
     let version = SerDesAnyVersionAccessor::negotiate(ours, theirs)?;
     println!("we speak {ours}, they speak {theirs}: both use {version}");
@@ -22,12 +22,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = spec.to_bytes(version)?;
     println!("{spec} takes {} bytes", bytes.len());
 
-    // The reader needs no version: each message records its own. It needs the devices, which only
-    // it knows.
+    // The reader needs no version, as each message records its own. It needs its own devices.
     let same = ArraySpec::from_bytes(bytes, &with_devices(DeviceList::from([0])))?;
     assert_eq!(same, spec);
 
-    // Without a common version both sides can say who has to be upgraded.
+    // Without a common version, both sides can say which of them has to be upgraded.
     let newer = VersionRange::new(1000, 1001).ok_or("an empty range")?;
     if let Err(error) = SerDesAnyVersionAccessor::negotiate(ours, newer) {
         println!("{error}");

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let path = arguments.next().ok_or("give the path of a plug-in, and a framework")?;
 
-    // Nothing of the file is run yet.
+    // This runs no code of the file.
     let version = serdes_pjrt::inspect(&path)?.version;
     println!("code: {:?}", version.map(|found| (found.minor.to_string(), found.struct_size)));
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let device = client.addressable_devices()?.into_iter().next().ok_or("there is no device")?;
     println!("types: {}", round_trips(&client, &device)?);
-    // What not every plug-in has.
+    // Not every plug-in can do these, so their errors are printed.
     let in_pieces = in_pieces(&client, &device).map_err(|error| error.to_string());
     println!("in pieces: {in_pieces:?}");
     let of_one_manager = of_one_manager(&client, &device).map_err(|error| error.to_string());
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Number of types that come back unchanged; fails for a type that does not.
+/// Returns the number of types that come back unchanged. Fails if one comes back changed.
 fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {
@@ -78,8 +78,8 @@ fn round_trips(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>
     Ok(known)
 }
 
-/// Number of types that come back unchanged in pieces: three from memory that is mapped where it
-/// can be, and two back.
+/// Returns the number of types that come back unchanged in pieces: three pieces to the device, from
+/// memory that is mapped if possible, and two pieces back.
 fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let mut known = 0;
     for &element_type in ElementType::ALL {
@@ -88,7 +88,7 @@ fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> 
         }
         let bytes = 12 * element_type.host_bytes();
         let target = Target::Device(device);
-        // One that is given up does no harm.
+        // Dropping an unfinished transfer must do no harm.
         drop(client.create_for_transfer(element_type, &[3, 4], target)?);
         let mut array = client.create_for_transfer(element_type, &[3, 4], target)?;
         let mut on_their_way = Vec::new();
@@ -120,7 +120,7 @@ fn in_pieces(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> 
     Ok(known)
 }
 
-/// An array of every type, all of one transfer manager, whose pieces come in turns.
+/// Sends an array of every type through one transfer manager, with their pieces interleaved.
 fn of_one_manager(client: &Client, device: &Device) -> Result<usize, Box<dyn Error>> {
     let known = ElementType::ALL.iter().copied();
     let known = known.filter(|of| of.number_in(client.minor()).is_some() && !of.may_be_packed());
@@ -143,7 +143,7 @@ fn of_one_manager(client: &Client, device: &Device) -> Result<usize, Box<dyn Err
     Ok(arrays.len())
 }
 
-/// Checks that a raw read can get its memory after it was begun, and that one without is cancelled.
+/// Checks that a raw read accepts its memory after it began, and is cancelled if it gets none.
 fn memory_later(client: &Client, device: &Device) -> Result<String, Box<dyn Error>> {
     let data: Vec<u8> = (0..100).collect();
     let array = HostArray::new(ElementType::U8, &[100]);

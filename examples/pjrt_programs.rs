@@ -5,10 +5,10 @@
 //! cargo run --example pjrt_programs -- xla_cpu_pjrt.so program.json
 //! ```
 //!
-//! The file says what to run and with what, and the answer is such a line too:
+//! The file has the program and its arguments for each device, and the output is such a line too:
 //! `{"code": "<hex>", "replicas": 4, "partitions": 1, "gives": [0], "arguments": [[{"type": "F32",
 //! "dims": [2], "data": "<hex>"}, ...], ...], "custom_calls": [{"target": "f", "platform": "Host",
-//! "library": "f.so", "symbol": "f"}]}`, with the arguments of each device.
+//! "library": "f.so", "symbol": "f"}]}`.
 
 use std::{env, error::Error, fmt::Write as _, fs};
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = loaded.executable().serialize()?;
     let again = run(&client, &client.load_serialized(&bytes, None)?, &program)?;
 
-    // Without a client, and loaded into it then.
+    // Compiled without a client, and then loaded into it.
     let topology = client.topology()?;
     let compiled = topology.compile(&Program::new(&code, ProgramFormat::Mlir), &options);
     let ahead = match compiled.and_then(|compiled| client.load(&compiled)) {
@@ -105,7 +105,7 @@ fn run(client: &Client, loaded: &LoadedExecutable, program: &Value) -> Result<Ru
             .collect::<Result<Vec<_>, _>>();
         buffers.push(put?);
     }
-    // What is given is gone afterwards; what is kept is looked at again.
+    // The run consumes donated buffers; kept ones are checked after it.
     let mut kept: Vec<Vec<Option<Buffer>>> = Vec::new();
     let mut given: Vec<Vec<Option<Buffer>>> = Vec::new();
     for list in buffers {
@@ -161,7 +161,7 @@ fn of_hex(text: &str) -> Result<Vec<u8>, Box<dyn Error>> {
 fn to_hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }
     text

@@ -1,11 +1,11 @@
-//! Device state through a PJRT plug-in: how long a save and a restore take beside copying and
-//! writing plainly, how much memory of the host they need, and whether every bit comes back.
+//! Measures a save and a restore of device state through a PJRT plug-in: their times beside plain
+//! copies and writes, and their host memory. Checks that every bit comes back.
 //!
 //! ```sh
 //! cargo run --release --example pjrt_state -- xla_cpu_pjrt.so [MEBIBYTES [FOLDER [ROUNDS]]]
 //! ```
 //!
-//! It prints a line a fact, `name: value`; times are in seconds, ratios are medians of the rounds.
+//! It prints one fact per line, `name: value`. Times are in seconds; ratios are medians of rounds.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ use serdes_stream_executor::Plugin;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Elements of one array, four bytes each.
+/// The number of elements of one array, four bytes each.
 const ELEMENTS: usize = 16 << 20;
 
 fn main() -> Result<()> {
@@ -52,14 +52,14 @@ fn compare(plugin: &str, mebibytes: usize, folder: &Path, rounds: usize) -> Resu
 
     let (mut saves, mut restores) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        // Both write where no file is: one that is truncated gives its pages to what is written
-        // next, one that is replaced does not.
+        // Both write to a new file. A truncated file would free its pages for the next write, a
+        // replaced one would not.
         for old in [&plain, &state] {
             if old.exists() {
                 fs::remove_file(old)?;
             }
         }
-        // Who goes first changes, as pages that were just given back cost less.
+        // The two take turns at being first, as pages that were just freed cost less.
         let mut plainly = 0.0;
         if round % 2 == 0 {
             plainly = timed(|| save_plainly(&arrays, &plain))?;
@@ -93,7 +93,7 @@ fn compare(plugin: &str, mebibytes: usize, folder: &Path, rounds: usize) -> Resu
     Ok(())
 }
 
-/// The bytes of an array: no two words of it are the same, nor those of two arrays.
+/// Fills in the bytes of an array. All words differ, within an array and between arrays.
 fn words(seed: usize, from: usize, to: &mut [u8]) {
     for (at, word) in to.chunks_exact_mut(4).enumerate() {
         let number = (seed * ELEMENTS + from + at) as u32;
@@ -157,7 +157,7 @@ fn restore_plainly(space: &MemorySpace, path: &Path, count: usize) -> Result<Vec
     Ok(arrays)
 }
 
-/// True if restored arrays equal those that were made.
+/// Returns true if the restored arrays equal the original ones.
 fn is_same(arrays: &[Array]) -> Result<bool> {
     let (mut found, mut expected) = (vec![0; 4 * ELEMENTS], vec![0; 4 * ELEMENTS]);
     for (seed, array) in arrays.iter().enumerate() {
@@ -170,7 +170,7 @@ fn is_same(arrays: &[Array]) -> Result<bool> {
     Ok(true)
 }
 
-/// The first array onto a device of a StreamExecutor plug-in.
+/// Restores the first array onto a device of a StreamExecutor plug-in, and compares it.
 fn same_on_another_device(arrays: &[Array], state: &Path) -> Result<()> {
     let device = Plugin::host().device(0)?;
     let memory = Reader::open(state)?.tensor("array-0000")?.restore(&device)?;
@@ -190,14 +190,14 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Bytes of memory that the process has, from which on the highest is counted.
+/// Resets the peak of the process's memory, and returns the bytes that it has now.
 fn resident() -> Result<u64> {
-    // 5 resets the highest.
+    // 5 resets the peak.
     fs::write("/proc/self/clear_refs", "5")?;
     status("VmRSS:")
 }
 
-/// The most that it has had since.
+/// Returns the peak in bytes since the reset.
 fn peak() -> Result<u64> {
     status("VmHWM:")
 }

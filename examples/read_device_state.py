@@ -29,14 +29,14 @@ def demand(condition, what):
 
 
 def number_of(tag, newest):
-    """The number in a tag; ends if it must be understood and is not known here."""
+    """Returns the number in a tag; exits if the tag is unknown and must be understood."""
     number = tag & 0x7FFFFFFF
     demand(tag == number or number <= newest, f"too new: needs a reader that understands {tag:#x}")
     return number
 
 
 def read_header(data):
-    """The fields of the header, and its checksum."""
+    """Returns the fields of the header, and its checksum."""
     demand(data[:8] == b"\x8fSDS\r\n\x1a\n", "is no device state")
     _, _, min_consumer, length, _, stored = struct.unpack_from("<iiiIII", data, 8)
     demand(checksum(data[:28]) == stored, "damaged: first bytes")
@@ -52,7 +52,7 @@ def read_header(data):
 
 
 def read_index(data, header_sum):
-    """The tables of the index."""
+    """Returns the tables of the index."""
     at, size, total, index_sum, stored_header_sum = struct.unpack_from("<QQQII", data, len(data) - 64)
     demand(data[-8:] == b"\x8fSDSend\n" and data[-12:-8] == struct.pack("<I", checksum(data[-64:-12])), "damaged: end")
     demand(total == len(data) and stored_header_sum == header_sum, "damaged: lengths")
@@ -66,7 +66,7 @@ def read_index(data, header_sum):
 
 
 def read_parts(field):
-    """The parts of a merged state, one behind the other."""
+    """Returns the parts of a merged state, concatenated."""
     save, (count, length) = field[:16].hex(), struct.unpack_from("<II", field, 16)
     place = os.path.join(os.path.dirname(sys.argv[1]), field[24:24 + length].decode())
     at, whole = 24 + (length + 7) // 8 * 8, b""
@@ -78,7 +78,7 @@ def read_parts(field):
 
 
 def read_domains(table):
-    """For each placement the (first index, extent) of every dimension; None for the whole array."""
+    """Returns (first index, extent) of every dimension per placement; None for the whole array."""
     at, domains = 0, []
     while at < len(table):
         rank, cut = struct.unpack_from("<II", table, at + 8)
@@ -88,7 +88,7 @@ def read_domains(table):
 
 
 def assemble(pieces):
-    """The bytes of an array out of the (domain, bytes) of its pieces, element by element."""
+    """Builds the bytes of an array from the (domain, bytes) of its pieces, element by element."""
     if pieces[0][0] is None:
         return pieces[0][1]
     shape = [max(first + extent for first, extent in dimension) for dimension in zip(*(domain for domain, _ in pieces))]

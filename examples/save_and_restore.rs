@@ -1,4 +1,4 @@
-//! Saves two buffers of a device so that an older build can read them, and restores one of them.
+//! Saves two buffers of a device for an older build, and restores one of them.
 //!
 //!     cargo run --example save_and_restore
 
@@ -7,7 +7,7 @@ use serdes_device_state::{Reader, Versions, Writer};
 use serdes_stream_executor::Plugin;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The embedded device, over host memory. `Plugin::load` takes a shared library instead.
+    // The embedded device in host memory. `Plugin::load` takes a shared library instead.
     let plugin = Plugin::host();
     let device = plugin.device(0)?;
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let on_device =
         |shape| ArraySpec::new(DType::F32, shape, SingleDeviceSharding::new(DeviceId(0)));
 
-    // The file appears when `finish` returns, whole; a failure before leaves what was there.
+    // `finish` makes the complete file appear. If it fails before, an older file is unchanged.
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("step-1000.sds");
     let mut state = Writer::create(&path, Versions::week_4_old())?;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     state.add("dense/bias", &on_device(Shape::new([3])?), &bias)?;
     state.finish()?;
 
-    // Another build, another day: opening reads the ends of the file and no data.
+    // A later build opens the file, which reads its header and index but no data.
     let state = Reader::open(&path)?;
     for tensor in state.tensors() {
         let tensor = tensor?;

@@ -1,8 +1,8 @@
-/* A StreamExecutor plug-in in C, to copy: two devices over the memory of the host, for TensorFlow
- * 2.14 and later.
+/* A template of a StreamExecutor plug-in in C: two devices in host memory, for TensorFlow 2.14 and
+ * later.
  *
- * Work is done when it is enqueued, so that a stream never has any left and an event is complete
- * once it is recorded. Replace `take`, `give_back`, `copy` and the fills by those of a device. */
+ * Work is done when it is enqueued, so a stream is always idle and an event is complete once it is
+ * recorded. Replace `take`, `give_back`, `copy` and the fills by those of a device. */
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -38,7 +38,7 @@ static Device devices[DEVICES];
 
 static Device* device_of(const SP_Device* device) { return (Device*)device->device_handle; }
 
-/* The memory: a block keeps its size in front, because deallocate may be told another one. */
+/* Memory: each block stores its size in front, as the size given to deallocate may differ. */
 
 #define FRONT 256
 

@@ -3,9 +3,9 @@
     python examples/python/jax_processes.py                    # four processes save, two restore
     python examples/python/jax_processes.py s3://bucket/run    # the same, in object storage
 
-Credentials of object storage are those of the environment (AWS_ACCESS_KEY_ID and so on). Each
-process writes the shards that it owns, and reads what its own shards need. In a job of your
-own, every process does what `save` and `restore` do here, and your launcher starts the processes.
+Credentials of object storage come from the environment (AWS_ACCESS_KEY_ID and so on). Each process
+writes the shards that it owns, and reads the bytes that its own shards need. In a job of your own,
+every process runs the code of `state`, and your launcher starts the processes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ DEVICES = 8
 
 
 def state(path: str, restore: bool) -> None:
-    """What one process does."""
+    """Saves or restores the state in one process."""
     import jax
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
     from serdes_ml import jax as sdj
 
-    # The mesh of the job as it is now: that of the job that saved may be another.
+    # The mesh of this job, which may differ from that of the job that saved.
     shape = (2, 4) if restore else (4, 2)
     mesh = Mesh(np.array(jax.devices()).reshape(shape), ("data", "model"))
     values = np.arange(64 * 32, dtype=np.float32).reshape(64, 32)
@@ -48,7 +48,7 @@ def state(path: str, restore: bool) -> None:
 
 
 def run(count: int, action: str, path: str) -> None:
-    """Start processes on this machine, and wait for them."""
+    """Starts processes on this machine, and waits for them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -66,7 +66,7 @@ def run(count: int, action: str, path: str) -> None:
 
 
 def main() -> None:
-    """All of it, or where arguments say so, one process."""
+    """Runs the whole example, or one process of it if there are arguments for one."""
     if len(sys.argv) <= 2:
         with tempfile.TemporaryDirectory() as folder:
             path = f"{(sys.argv[1:] or [folder])[0]}/state.sds"

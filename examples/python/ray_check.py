@@ -1,11 +1,11 @@
-"""A Ray cluster of two nodes judges a bucket of artifacts before anyone loads one of them.
+"""A Ray cluster of two nodes judges a bucket of artifacts before any of them is loaded.
 
     python examples/python/ray_check.py            # 2,000 states, some of which are not well
     python examples/python/ray_check.py 5000
 
-Each task takes some paths and answers verdicts, which are small and travel; what cannot be read is
-a verdict as well. In a cluster of your own `ray.init("auto")` finds it, and the paths are addresses
-of your bucket.
+Each task takes some paths and returns their verdicts, which are small enough to send. A file that
+cannot be read has a verdict as well. In a cluster of your own, `ray.init("auto")` connects to it,
+and the paths are addresses in your bucket.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 import serdes_ml as sd
 
-# Artifacts that one task judges: enough that the cluster does more than hand out tasks.
+# Artifacts per task: enough that judging takes longer than scheduling.
 BATCH = 100
 
 
 def judge(paths: list[str]) -> list[sd.Verdict]:
-    """What one task does."""
+    """Judges the artifacts of one task."""
     return [sd.check(path, verify_data=True) for path in paths]
 
 
 def fill(bucket: pathlib.Path, count: int) -> dict[str, int]:
-    """Artifacts of all sorts; answers how many of each verdict there must be."""
+    """Writes artifacts of all kinds; returns the expected number of each verdict."""
     bucket.mkdir()
     expected: collections.Counter[str] = collections.Counter()
     good = sd.save({"w": np.arange(256, dtype=np.float32)}, metadata={"run": "example"})
@@ -48,14 +48,14 @@ def fill(bucket: pathlib.Path, count: int) -> dict[str, int]:
 
 
 def batches(bucket: pathlib.Path) -> Iterator[list[str]]:
-    """The paths, some at a time."""
+    """Yields the paths in batches."""
     paths = sorted(map(str, bucket.iterdir()))
     for begin in range(0, len(paths), BATCH):
         yield paths[begin : begin + BATCH]
 
 
 def cluster(folder: pathlib.Path) -> Any:
-    """Two nodes on this machine, each of one core, which know each other by the network alone."""
+    """Starts two nodes of one core each on this machine, connected only by the network."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -68,7 +68,7 @@ def cluster(folder: pathlib.Path) -> Any:
 
 
 def main() -> None:
-    """Fill a bucket, and have a cluster judge it."""
+    """Fills a bucket, and has a cluster judge it."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     import ray
 
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def judge_where(paths: list[str]) -> tuple[str, list[sd.Verdict]]:
-    """The verdicts, and the node that found them."""
+    """Returns the verdicts, and the node that found them."""
     import ray
 
     return ray.get_runtime_context().get_node_id(), judge(paths)

@@ -1,10 +1,10 @@
-"""A model that FSDP shards over four processes is saved, and two processes go on with it.
+"""Saves a model that FSDP shards over four processes, and continues with it in two processes.
 
     python examples/python/torch_fsdp.py
 
-Each process writes its own shards with torch.distributed.checkpoint into one state, and reads what
-its shards are then. In a job of your own `train` is what every process does, and torchrun starts
-the processes.
+Each process writes its own shards with torch.distributed.checkpoint into one state, and reads the
+shards that it owns after a restart. In a job of your own, every process runs `train`, and torchrun
+starts the processes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STEPS = 3
 
 
 def train(folder: str, restore: bool) -> None:
-    """What one process does: a few steps, from the checkpoint on if there is one."""
+    """Runs a few steps in one process, from the checkpoint if there is one."""
     import torch
     import torch.distributed as dist
     import torch.distributed.checkpoint as dcp
@@ -41,7 +41,7 @@ def train(folder: str, restore: bool) -> None:
         )
         done = state["step"]
     for step in range(done, done + STEPS):
-        # The same batch in every process, so that any number of them takes the same steps.
+        # The same batch in every process, so that the steps do not depend on their number.
         generator = torch.Generator().manual_seed(step)
         batch = torch.randn(8, 16, generator=generator)
         loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
@@ -58,7 +58,7 @@ def train(folder: str, restore: bool) -> None:
 
 
 def run(count: int, action: str, folder: pathlib.Path) -> None:
-    """Start processes on this machine, and wait for them."""
+    """Starts processes on this machine, and waits for them."""
     store = folder / f"store-{action}"
     processes = [
         subprocess.Popen([sys.executable, __file__, action, folder, store, str(count), str(rank)])
@@ -69,7 +69,7 @@ def run(count: int, action: str, folder: pathlib.Path) -> None:
 
 
 def main() -> None:
-    """All of it, or where arguments say so, one process."""
+    """Runs the whole example, or one process of it if there are arguments for one."""
     if len(sys.argv) == 1:
         with tempfile.TemporaryDirectory() as folder:
             run(4, "save", pathlib.Path(folder))

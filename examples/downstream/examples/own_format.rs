@@ -1,4 +1,4 @@
-//! A format of a crate of its own: written for a reader of another day, and read back.
+//! Writes a value of this crate's own format for a reader of an older build, and reads it back.
 //!
 //!     cargo run --manifest-path examples/downstream/Cargo.toml --example own_format
 //!
@@ -18,13 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         seeds: vec![7, 8],
     };
 
-    // What a reader may be is said on every write: here one whose build is up to four weeks old.
+    // Each write names the version for its readers: here, builds up to four weeks old.
     let week_4_old = Week4OldVersionAccessor::<Snapshots>::get();
     println!("this build writes {}, one that is four weeks old reads {week_4_old}", {
         Version::<Snapshots>::current()
     });
 
-    // What that version cannot say is an error that names it, and nothing is dropped in silence.
+    // A field that this version lacks is an error that names the field; no data is dropped.
     if let Err(error) = snapshot.to_bytes(week_4_old) {
         println!("not for everybody yet: {error}");
     }
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let same = Snapshot::from_bytes(bytes, &DeserializeOptions::default())?;
     assert_eq!(same, snapshot);
 
-    // Two builds that talk to each other agree on the highest number that both have.
+    // Two builds that exchange values agree on the highest version that both have.
     let theirs = VersionRange::<Snapshots>::new(0, 2).ok_or("an empty range")?;
     let agreed = AnyVersionAccessor::negotiate(VersionRange::supported(), theirs)?;
     println!("a peer of {theirs} and we use {agreed}");

@@ -1,7 +1,7 @@
-//! A trainer's snapshots, written so that its builds of other days can read them.
+//! A trainer's snapshots, written so that older and newer builds of the trainer can read them.
 //!
-//! What a crate needs for that: `versions.toml`, the two lines of `build.rs`, [`serdes::lines!`],
-//! one `ToProto` and one `FromProto` a type, golden bytes and the test of the lock in `tests/`.
+//! A crate needs for that: `versions.toml`, the two lines of `build.rs`, [`serdes::lines!`], one
+//! `ToProto` and one `FromProto` per type, golden bytes, and the test of the lock in `tests/`.
 //!
 //! A new format begins with `serdes versions add snapshots --formats Snapshot --summary '…'` in
 //! this folder, and ends with `serdes versions lock`; a release is `serdes versions release`.

@@ -9,8 +9,8 @@ use serdes::{
 
 use crate::{Runs, Snapshot, SnapshotProto, Snapshots};
 
-/// The record of a training run. It holds values of two other lines of versions: a snapshot, which
-/// is on one of ours, and array specs, which are on that of IFRT.
+/// The record of a training run. It holds values of two other lines of versions: a snapshot, of
+/// another line of this crate, and array specs, of the IFRT line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The name of the run.
@@ -44,8 +44,8 @@ const WITH_SPECS: i32 = FORMATS.number(1);
 impl ToProto<Runs> for Run {
     type Proto = RunProto;
 
-    /// Values of other lines take the versions that `embeds` of versions.toml says for the
-    /// requested version of ours.
+    /// Encodes values of other lines in the versions that `embeds` in versions.toml gives for the
+    /// requested version.
     fn to_proto(&self, version: Version<Runs>) -> Result<RunProto, EncodeError> {
         let version_number = FORMATS.for_request(version)?;
         if version_number < WITH_SPECS && !self.specs.is_empty() {
@@ -67,8 +67,8 @@ impl ToProto<Runs> for Run {
     }
 }
 
-/// Each value inside says its own version. Needs the options of an array spec: where to look
-/// devices up.
+/// Each value inside records its own version. Decoding needs the options of an array spec, which
+/// say where devices are looked up.
 impl FromProto for Run {
     type Proto = RunProto;
 

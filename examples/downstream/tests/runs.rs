@@ -1,4 +1,5 @@
-//! A line whose data holds values of other lines: one version is requested, and the others follow.
+//! Tests of a line whose data holds values of other lines: the caller requests one version, which
+//! determines the versions of the values inside.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -13,7 +14,7 @@ fn version(number: i32) -> Version<Runs> {
     AnyVersionAccessor::get(number).unwrap()
 }
 
-/// The fullest run that a version can hold, with weights of this element type.
+/// Returns a run with every field that the version has, and weights of the element type.
 fn run(number: i32, dtype: DType) -> Run {
     let shape = Shape::new([512, 128]).unwrap();
     let spec = ArraySpec::new(dtype, shape, SingleDeviceSharding::new(DeviceId(0)));
@@ -34,7 +35,7 @@ fn golden_bytes_of_every_version_are_written_and_read() {
     let (root, options) = (env!("CARGO_MANIFEST_DIR"), with_devices(AnyDevice));
     testing::golden::<Runs, _>(root, &options, |version| run(version.number(), DType::BF16))
         .unwrap_or_else(|error| panic!("{error}"));
-    // Number 2 brought no format of its own, and other versions inside.
+    // Version 2 introduced no format of its own, only other versions of the values inside.
     let frozen = std::fs::read(Path::new(root).join("tests/golden/runs/Run/v2.bin")).unwrap();
     let run = run(2, DType::BF16);
     assert_eq!(run.to_bytes(version(2)).unwrap(), frozen);
@@ -62,10 +63,10 @@ fn peers_that_agree_on_a_run_have_agreed_on_what_is_inside() {
     let agreed = AnyVersionAccessor::negotiate(VersionRange::supported(), last_week).unwrap();
     assert_eq!(agreed.embedded::<Ifrt>().unwrap().number(), 4);
     assert_eq!(agreed.embedded::<Snapshots>().unwrap().number(), 2);
-    // What the peer cannot read inside is refused with the words of the type inside.
+    // A value inside that the peer cannot read is refused with the error of its own type.
     let error = run(2, DType::BF16).to_bytes(agreed).unwrap_err().to_string();
     assert!(error.contains("Snapshot: snapshot version 2 cannot express seeds"), "{error}");
-    // Floats of six bits came with number 4 of IFRT.
+    // Version 4 of IFRT introduced six-bit floats.
     assert!(run(1, DType::F6E2M3FN).to_bytes(agreed).is_ok());
 }
 
@@ -78,7 +79,7 @@ fn version_without_embedded_values_names_the_first_with_them() {
     assert!(error.contains("the specs of the weights") && error.contains("request 1"), "{error}");
 }
 
-/// Hands another version of IFRT on than versions.toml says.
+/// Encodes its array specs in another version of IFRT than versions.toml says.
 struct Forgetful(Run);
 
 impl ToProto<Runs> for Forgetful {

@@ -1,4 +1,4 @@
-//! Tests of a crate with a line of its own: the features that serdes gives to it.
+//! Tests of the features of serdes that a crate with a line of its own can use.
 
 use serdes::{
     codec::{DeserializeOptions, FromProto, SerDesRegistry, SerializeOptions, ToProto, testing},
@@ -10,7 +10,7 @@ use serdes::{
 use serdes_version_registry::lock::Package;
 use trainer_snapshots::{REGISTRY, Snapshot, Snapshots};
 
-/// The fullest snapshot that a version can hold.
+/// Returns a snapshot with every field that the version has.
 fn snapshot(number: i32) -> Snapshot {
     Snapshot {
         step: 1000,
@@ -27,7 +27,7 @@ fn version(number: i32) -> Version<Snapshots> {
 #[test]
 fn the_versions_are_those_of_our_own_registry() {
     assert_eq!(Version::<Snapshots>::current().number(), 3);
-    // Number 3 is ten days old, and number 1 was withdrawn.
+    // Version 3 is ten days old, and version 1 was withdrawn.
     assert_eq!(Week4OldVersionAccessor::<Snapshots>::get().number(), 2);
     assert_eq!(WeeksOldVersionAccessor::<Snapshots>::get(20).number(), 0);
     assert!(AnyVersionAccessor::<Snapshots>::get(1).unwrap_err().withdrawn);
@@ -97,18 +97,18 @@ fn a_selection_for_older_builds_tells_its_age() {
     let on =
         |day: &str| Week4OldVersionAccessor::<Snapshots>::select_on(day.parse().unwrap()).unwrap();
     assert!(!on("2026-11-20").is_younger_than_asked());
-    // In our first month there was nothing older.
+    // In the first month of this line there was no older version.
     let young = on("2026-02-20");
     assert_eq!((young.version().number(), young.age_days()), (0, 18));
     assert!(young.is_younger_than_asked());
-    // What we write at number 3 is for newer builds only, until it is as old as our window.
+    // Data in version 3 is only for newer builds, until the version is as old as the window.
     assert_eq!(version(3).writable_from().unwrap().to_string(), "2026-12-08");
 }
 
 #[test]
 fn the_recipes_start_from_our_line_and_end_in_our_file() {
     let build = BuildVersions::of::<Snapshots>("2026-12-01".parse().unwrap()).unwrap();
-    // Loaders at number 2 crash on snapshots with seeds, and on no others.
+    // Loaders of version 2 crash on snapshots with seeds, and on no others.
     let mended = build.ban_consumer_of("seeds", 2).unwrap();
     let producer = mended.producer();
     assert_eq!(producer.stamp_with(["seeds"]).bad_consumers, [2]);

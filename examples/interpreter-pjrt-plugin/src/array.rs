@@ -1,4 +1,4 @@
-//! Arrays: a type, and elements in the order of the dimensions, the last changing fastest.
+//! Arrays: a type, and elements in row-major order (the last dimension changes fastest).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Type {
 
 impl Type {
     pub fn new(element: ElementType, dimensions: Vec<usize>) -> Result<Self> {
-        // A dimension of nothing must not hide that the others are too large.
+        // A dimension of size 0 must not hide that the others are too large.
         let sizes = dimensions.iter().map(|size| *size.max(&1));
         let most = sizes.fold(1, usize::saturating_mul);
         if most > MOST_ELEMENTS {
@@ -69,7 +69,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// Elements in whichever order, each by its place.
+    /// Returns the elements at the given places, in the order of the places.
     pub fn take(&self, places: &[usize]) -> Self {
         match self {
             Self::Float(data) => Self::Float(places.iter().map(|place| data[*place]).collect()),
@@ -77,7 +77,7 @@ impl Data {
         }
     }
 
-    /// Puts elements at places, one after another.
+    /// Writes the elements of `source` to the given places, in the order of the places.
     pub fn put(&mut self, places: &[usize], source: &Self) {
         match (self, source) {
             (Self::Float(data), Self::Float(source)) => {
@@ -90,7 +90,7 @@ impl Data {
         }
     }
 
-    /// Adds elements at the end.
+    /// Appends elements.
     pub fn extend(&mut self, more: &Self) {
         match (self, more) {
             (Self::Float(data), Self::Float(more)) => data.extend(more),
@@ -119,7 +119,7 @@ impl Array {
         Self { of, data: Arc::new(data) }
     }
 
-    /// Returns an array of bytes as they lie on the device, or of one element that all of them are.
+    /// Returns an array from its bytes on the device, or from one element that fills the array.
     pub fn read(of: &Type, bytes: &[u8]) -> Result<Self> {
         let size = of.element.bits() / 8;
         let is_splat = bytes.len() == size && of.elements() != 1;
@@ -140,7 +140,7 @@ impl Array {
         Ok(Self::new(of.clone(), data))
     }
 
-    /// Writes the elements as they lie on the device.
+    /// Writes the elements in the layout of the device.
     pub fn write(&self, bytes: &mut [u8]) {
         let elements = bytes.chunks_exact_mut(self.of.element.bits() / 8);
         match &*self.data {
@@ -162,8 +162,8 @@ impl Array {
     }
 }
 
-/// Places of the elements of an array of those dimensions, if neighbours in each dimension are that
-/// far from one another.
+/// Returns the places of the elements of an array, from its dimensions and the distance between
+/// neighbours in each of them.
 pub fn places(first: usize, dimensions: &[usize], strides: &[usize]) -> Vec<usize> {
     let mut places = vec![first];
     for (size, stride) in dimensions.iter().zip(strides) {

@@ -1,4 +1,4 @@
-//! A compiled program, as the SDK asks for it.
+//! A compiled program, with the trait of the SDK that runs it.
 
 use serdes_plugin::{
     Result,
@@ -32,7 +32,7 @@ impl Executable {
     }
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the 64-bit FNV-1a hash of bytes.
 fn fingerprint(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -61,8 +61,8 @@ impl pjrt::Executable<Buffer> for Executable {
         Ok(self.code.clone())
     }
 
-    /// A driver would start a kernel here, and wait for it. This is a thread of the device: the
-    /// framework goes on meanwhile.
+    /// Runs the program. A driver would start a kernel here and wait for it. This runs on a thread
+    /// of the device, so the framework continues meanwhile.
     fn execute(&self, launch: &Launch<'_, Buffer>) -> Result<()> {
         let parameters = self.module.main().parameters.iter();
         let arguments = parameters

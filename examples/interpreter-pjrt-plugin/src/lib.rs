@@ -1,5 +1,5 @@
-//! A device that runs programs of JAX: memory of the host, and an interpreter of StableHLO in the
-//! place where a vendor's compiler and driver would be.
+//! A device that runs programs of JAX in host memory, with an interpreter of StableHLO in place of
+//! a vendor's compiler and driver.
 //!
 //! | file | for |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `interpret/` | the steps are run |
 //! | `array.rs`, `number.rs` | the values |
 //!
-//! Programs are for one device. What the interpreter does not know is refused when a program is
-//! compiled, by its name.
+//! Programs are for one device. Compilation refuses operations and types that the interpreter does
+//! not have, and names them.
 
 mod array;
 mod compile;
@@ -27,7 +27,8 @@ struct Interpreter;
 impl pjrt::Plugin for Interpreter {
     type Client = Client;
 
-    /// A framework writes programs in the older of its own StableHLO and this one.
+    /// Returns the version of StableHLO. A framework writes programs in the older one of this
+    /// version and its own.
     fn attributes() -> Vec<(String, pjrt::Value)> {
         let version = |name: &str, version: [i64; 3]| {
             (name.to_owned(), pjrt::Value::Integers(version.to_vec()))
@@ -64,7 +65,7 @@ impl pjrt::Client for Client {
         Ok((0..self.devices).map(|_| Device).collect())
     }
 
-    /// A vendor's compiler would be called here.
+    /// Compiles a program. A vendor's compiler would be called here.
     fn compile(
         &self,
         program: &pjrt::Program<'_>,
@@ -85,7 +86,7 @@ impl pjrt::Client for Client {
         Ok(Box::new(executable::Executable::new(program.code)?))
     }
 
-    /// The bytes are the program's: it is compiled again.
+    /// Compiles the program again: the bytes of an executable are those of its program.
     fn load(
         &self,
         bytes: &[u8],

@@ -1,8 +1,8 @@
 //! Numbers of each element type, as bytes and as values to compute with.
 //!
-//! Floats are computed as `f64` and rounded to their type after each operation, which gives what
-//! the type itself gives for `+ - * /` and square roots; integers as `i64`, cut to their bits.
-//! `u64` is the `i64` of the same bits.
+//! Floats are computed as `f64` and rounded to their type after each operation. For `+ - * /` and
+//! square roots the result equals that of the type's own arithmetic. Integers are computed as
+//! `i64` and truncated to their bits; a `u64` is stored as the `i64` with the same bits.
 
 use serdes_plugin::pjrt::ElementType;
 
@@ -31,7 +31,7 @@ pub fn is_unsigned(of: ElementType) -> bool {
     matches!(of, Pred | U8 | U16 | U32 | U64)
 }
 
-/// Rounds to the nearest value of the type, to an even one between two.
+/// Rounds to the nearest value of the type, and ties to even.
 pub fn round(of: ElementType, value: f64) -> f64 {
     match of {
         ElementType::F32 => f64::from(value as f32),
@@ -48,7 +48,7 @@ pub fn round(of: ElementType, value: f64) -> f64 {
     }
 }
 
-/// Cuts to the bits of the type.
+/// Truncates to the bits of the type.
 pub fn wrap(of: ElementType, value: i64) -> i64 {
     match of {
         ElementType::Pred => i64::from(value != 0),
@@ -62,7 +62,7 @@ pub fn wrap(of: ElementType, value: i64) -> i64 {
     }
 }
 
-/// Returns a float from its bytes, which are as many as the type has.
+/// Returns a float from its bytes. Their number is the size of the type.
 pub fn float_from(of: ElementType, bytes: &[u8]) -> f64 {
     match (of, bytes) {
         (ElementType::BF16, &[low, high]) => {
@@ -82,7 +82,7 @@ pub fn write_float(of: ElementType, value: f64, bytes: &mut [u8]) {
     }
 }
 
-/// Returns an integer from its bytes, of which there are at most eight.
+/// Returns an integer from at most eight bytes.
 pub fn integer_from(of: ElementType, bytes: &[u8]) -> i64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! One state in a bucket of S3, saved by one process or by several, and read back.
+//! Saves a state into a bucket of S3, from one process or several, and reads it back.
 //!
 //! ```text
 //! object-state save BUCKET NAME FILE                      the bytes of FILE, as one object
@@ -8,10 +8,10 @@
 //! object-state list BUCKET NAME                           the tensors, and the parts if there are
 //! ```
 //!
-//! SAVE is 32 hexadecimal digits, the same in all processes and another for every attempt.
-//! Credentials, region and endpoint are those of the environment: AWS_ACCESS_KEY_ID,
+//! SAVE is 32 hexadecimal digits: the same in all processes, different for every attempt.
+//! Credentials, region and endpoint come from the environment: AWS_ACCESS_KEY_ID,
 //! AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT, AWS_ALLOW_HTTP. A file is saved as the tensor
-//! `data`, that of process N as `data-N`.
+//! `data`, the file of process N as `data-N`.
 
 use std::{
     env,
@@ -30,7 +30,7 @@ use serdes::ifrt::{ArraySpec, DType, DeviceId, Shape, SingleDeviceSharding};
 type Outcome = Result<(), Box<dyn Error>>;
 
 fn bucket(name: &str) -> Result<Arc<dyn ObjectStore>, Box<dyn Error>> {
-    // Somebody waits: what fails for ten seconds is reported.
+    // A person waits for the command, so retries end after ten seconds.
     let retry = RetryConfig { retry_timeout: Duration::from_secs(10), ..RetryConfig::default() };
     let store = AmazonS3Builder::from_env().with_bucket_name(name).with_retry(retry).build()?;
     Ok(Arc::new(store))
@@ -71,7 +71,7 @@ fn run(arguments: &[&str]) -> Outcome {
             writer.finish()?;
         }
         ["merge", bucket_name, name, save] => {
-            // One job saves this state: what another attempt left can go at once.
+            // Only one job saves this state, so parts of other attempts can be deleted at once.
             let parts = ObjectParts::new(bucket(bucket_name)?, Path::from(name))?
                 .with_leftover_age(Duration::ZERO);
             let merged = merge_in(Arc::new(parts), save.parse()?, &options())?;
@@ -93,7 +93,7 @@ fn run(arguments: &[&str]) -> Outcome {
 }
 
 fn main() -> ExitCode {
-    // An error means that another provider was chosen before: there is none.
+    // The error for a provider that was already installed cannot occur: nothing else installs one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -1,8 +1,8 @@
-//! Opens the plug-in that is named (`host` if none is), copies bytes to its first device and back,
-//! and says what it was.
+//! Opens the plug-in of the first argument (default `host`), copies bytes to its first device and
+//! back, and prints the device.
 //!
-//! No linker flags and no build script: the status functions that plug-ins need are served by the
-//! library.
+//! It needs no linker flags and no build script: the library provides the status functions that
+//! plug-ins call.
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ struct Template;
 impl pjrt::Plugin for Template {
     type Client = Client;
 
-    /// `jax` hands its options on: `register_plugin(…, options={"devices": 4})`.
+    /// Creates the client. `jax` passes options on: `register_plugin(…, options={"devices": 4})`.
     fn create_client(options: &pjrt::Options) -> Result<Client> {
         options.only(&["devices"])?;
         let devices = options.integer("devices")?.unwrap_or(1);
@@ -45,7 +45,7 @@ impl pjrt::Client for Client {
 
 #[derive(Default)]
 struct Device {
-    /// Bytes that are taken.
+    /// The number of bytes in use.
     used: Arc<AtomicU64>,
 }
 
@@ -79,8 +79,7 @@ impl pjrt::Memory for Memory {
     }
 }
 
-/// Memory that the SDK writes, reads and copies, on threads of its own. A driver would be called
-/// here.
+/// Memory that the SDK writes, reads and copies on its own threads. A driver would be called here.
 struct Buffer {
     bytes: Mutex<Vec<u8>>,
     used: Arc<AtomicU64>,

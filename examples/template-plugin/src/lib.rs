@@ -7,14 +7,14 @@ use serdes_plugin::*;
 
 #[derive(Default)]
 struct Template {
-    /// Each block by its address on the device.
+    /// The blocks, by their addresses on the device.
     blocks: Mutex<BTreeMap<u64, Vec<u8>>>,
 }
 
 const TOTAL: u64 = 64 << 20;
 
 impl Template {
-    /// Returns the bytes that an operation is about: hosts also name parts of a block.
+    /// Runs an operation on the bytes of a memory, which may be a part of a block.
     fn with<T>(&self, memory: &DeviceMemory, operation: impl FnOnce(&mut [u8]) -> T) -> Result<T> {
         let mut blocks = self.blocks.lock().unwrap();
         let block = blocks.range_mut(..=memory.address()).next_back();

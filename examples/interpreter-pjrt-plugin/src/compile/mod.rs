@@ -1,5 +1,5 @@
-//! Programs become steps over numbered values. Everything that is not known or too large is refused
-//! here, by its name.
+//! Compiles programs to steps over numbered values. Refuses every operation and type that is
+//! unknown or too large, and names it.
 
 mod operation;
 mod operations;
@@ -41,7 +41,7 @@ impl Module {
             module.ok_or_else(|| Status::invalid_argument("a program without a module"))?;
         let mut sources = Vec::new();
         let mut names = HashMap::new();
-        // A mesh of devices means nothing to a program for one.
+        // A mesh of devices does not affect a program for one device.
         let is_mesh = |operation: &&stablehlo::Operation<'_>| {
             (operation.dialect, operation.name) == ("sdy", "mesh")
         };
@@ -103,7 +103,7 @@ impl Scope<'_, '_> {
         of.ok_or_else(|| Status::invalid_argument("a value is used before it is computed"))
     }
 
-    /// Returns the type of that number in the program.
+    /// Returns the type with a number of the program.
     fn tensor(&self, type_number: usize) -> Result<Type> {
         let of = self.program.tensor_type(type_number).ok_or_else(|| {
             Status::unimplemented("a value that is no tensor of known dimensions")
@@ -132,7 +132,7 @@ impl Scope<'_, '_> {
         Ok((value.number, of))
     }
 
-    /// Compiles a region: its arguments, its operations, and what the last of these returns.
+    /// Compiles a region: its arguments, its operations, and the values that the last one returns.
     fn block(&mut self, region: &Region<'_>) -> Result<Block> {
         let arguments = region.arguments.iter().map(|value| Ok(self.define(*value)?.0));
         let arguments = arguments.collect::<Result<_>>()?;

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Type};
 
-/// A function. Its values are numbered, and lie in slots of that number.
+/// A function. Its values are numbered; the number of a value is its slot.
 pub struct Function {
     pub parameters: Vec<Type>,
     pub outputs: Vec<Type>,
@@ -19,7 +19,7 @@ pub struct Block {
     pub results: Vec<usize>,
 }
 
-/// An operation, the slots that it reads, and those that it writes.
+/// An operation, the slots that it reads, and the slots that it writes.
 pub struct Step {
     pub operation: Operation,
     pub operands: Vec<usize>,
@@ -34,30 +34,30 @@ pub enum Operation {
     Select,
     Clamp,
     Convert,
-    /// Other elements of the same bits.
+    /// Elements of another type with the same bits.
     Bitcast,
     /// The same values.
     Identity,
     /// The same elements in other dimensions.
     Reshape,
     Iota(usize),
-    /// The operand again and again; each of its dimensions is that one of the result.
+    /// The operand, repeated. The list has the dimension of the result for each of its dimensions.
     Broadcast(Vec<usize>),
-    /// Elements of the operand, from one on, with a distance in each dimension of the result.
+    /// Elements of the operand from `first` on, at a stride in each dimension of the result.
     View {
         first: usize,
         strides: Vec<usize>,
     },
     DynamicSlice,
     DynamicUpdateSlice,
-    /// Elements before the operand's in each dimension, and between these.
+    /// Padding before the operand's elements and between them, in each dimension.
     Pad {
         low: Vec<usize>,
         interior: Vec<usize>,
     },
     Concatenate(usize),
     Dot(Dot),
-    /// Dimensions that are kept, those that are folded, and how two elements become one.
+    /// Kept dimensions, folded dimensions, and the body that combines two elements.
     Reduce {
         kept: Vec<usize>,
         folded: Vec<usize>,
@@ -71,8 +71,8 @@ pub enum Operation {
     Call(usize),
 }
 
-/// Dimensions of the two operands of a product: those of the batch, those that are kept, and those
-/// that are summed.
+/// Dimensions of the two operands of a product: batch dimensions, kept dimensions and summed
+/// dimensions.
 pub struct Dot {
     pub left: [Vec<usize>; 3],
     pub right: [Vec<usize>; 3],
@@ -133,7 +133,7 @@ pub enum Direction {
     Less,
 }
 
-/// Names of the operations of one operand, without their versions.
+/// Names of the operations with one operand, without their versions.
 pub const UNARY: &[(&str, Unary)] = &[
     ("abs", Unary::Abs),
     ("cbrt", Unary::Cbrt),
@@ -158,7 +158,7 @@ pub const UNARY: &[(&str, Unary)] = &[
     ("tanh", Unary::Tanh),
 ];
 
-/// Names of the operations of two operands.
+/// Names of the operations with two operands.
 pub const BINARY: &[(&str, Binary)] = &[
     ("add", Binary::Add),
     ("and", Binary::And),
@@ -177,7 +177,7 @@ pub const BINARY: &[(&str, Binary)] = &[
     ("xor", Binary::Xor),
 ];
 
-/// Names of all others.
+/// Names of all other operations.
 pub const OTHERS: &[&str] = &[
     "bitcast_convert",
     "broadcast_in_dim",

@@ -1,4 +1,4 @@
-//! Each operation: read from the program, and checked, so that running it finds what it expects.
+//! Reads each operation from the program and checks it, so that its execution needs no checks.
 
 use serdes_plugin::{Result, pjrt::ElementType};
 use serdes_stablehlo::Attribute;
@@ -13,7 +13,7 @@ use crate::{
     number::is_float,
 };
 
-/// Reads an operation. The numbers of attributes are their places in the alphabet.
+/// Reads an operation. The numbers of attributes are their places in alphabetical order.
 pub fn compile(
     scope: &mut Scope<'_, '_>,
     source: &Source<'_, '_>,
@@ -87,7 +87,7 @@ fn constant(scope: &mut Scope<'_, '_>, source: &Source<'_, '_>) -> Result<Array>
     if of.element != ElementType::Pred || data.len() == count {
         return Array::read(&of, data);
     }
-    // Eight truth values in a byte, or one byte for all.
+    // Eight booleans in a byte, or one byte for all of them.
     let is_splat = matches!(data, [0 | 0xff]);
     if !is_splat && data.len() != count.div_ceil(8) {
         return Err(source.wrong("as many elements as the type has were expected"));
@@ -96,8 +96,8 @@ fn constant(scope: &mut Scope<'_, '_>, source: &Source<'_, '_>) -> Result<Array>
     Array::read(&of, &(0..count).map(bit).collect::<Vec<u8>>())
 }
 
-/// Returns the dimensions of a product. Its first form has no attributes of an algorithm between
-/// them.
+/// Returns the dimensions of a product. The first form of the operation lacks the attributes of an
+/// algorithm, which later forms have between those of the dimensions.
 fn dot(source: &Source<'_, '_>, operands: &[Type]) -> Result<Dot> {
     let [left, right] = operands else { return Err(source.wrong("two operands were expected")) };
     let [left_batch, left_summed, right_batch, right_summed] =
@@ -131,7 +131,8 @@ fn reduce(scope: &mut Scope<'_, '_>, source: &Source<'_, '_>, operand: &Type) ->
     Ok(Operation::Reduce { kept, folded, body: scope.block(source.region(0)?)? })
 }
 
-/// A slice is a view; its result says how many elements there are, and they must be there.
+/// Returns a slice as a view. The type of its result says how many elements it has; `check_view`
+/// checks that they exist.
 fn slice(source: &Source<'_, '_>, operand: &Type) -> Result<Operation> {
     let (limits, starts, steps) = (source.numbers(0)?, source.numbers(1)?, source.numbers(2)?);
     if [&limits, &starts, &steps].iter().any(|list| list.len() != operand.rank()) {
@@ -153,7 +154,7 @@ pub fn check(
 ) -> Result<()> {
     let results: Vec<&Type> = results.iter().map(|(_, of)| of).collect();
     let is_right = match (operation, operands, results.as_slice()) {
-        // What these give is compared with their types when they run.
+        // The results of these are compared with their types at run time.
         (Operation::While { .. } | Operation::Case(_) | Operation::Call(_), ..) => true,
         (Operation::Identity, operands, results) => operands.iter().eq(results.iter().copied()),
         (Operation::Reduce { kept, body, .. }, operands, results) => {
@@ -248,7 +249,7 @@ fn fits_into(part: &Type, whole: &Type) -> bool {
         && sizes.into_iter().all(|(part, whole)| part <= whole)
 }
 
-/// A view must lie inside of its operand.
+/// Returns true if a view lies inside its operand.
 fn check_view(first: usize, strides: &[usize], of: &Type, result: &Type) -> bool {
     if of.element != result.element || strides.len() != result.rank() {
         return false;
@@ -281,7 +282,8 @@ fn check_concatenate(dimension: usize, parts: &[Type], result: &Type) -> bool {
     result.dimensions.get(dimension) == Some(&total) && parts.iter().all(expected)
 }
 
-/// Half of the operands are folded, beginning with the others, by a body of twice as many arguments.
+/// Returns true if the types of a reduction fit: arrays in the first half of the operands, their
+/// initial values in the second half, and a body with as many arguments as there are operands.
 fn check_reduce(kept: &[usize], body: &super::Block, operands: &[Type], results: &[&Type]) -> bool {
     let count = results.len();
     if count == 0 || operands.len() != 2 * count || body.arguments.len() != 2 * count {

@@ -1,4 +1,4 @@
-//! An operation of a program, with what it says.
+//! Reading the name, operands, attributes and regions of an operation of a program.
 
 use serdes_plugin::{Result, Status};
 use serdes_stablehlo::{Attribute, Operation, Program, Region};
@@ -15,18 +15,18 @@ impl<'p, 'a> Source<'p, 'a> {
         Self { program, operation }
     }
 
-    /// Returns its name without the version of its form: `dot_general` for `dot_general_v2`.
+    /// Returns the name without the version of its form: `dot_general` for `dot_general_v2`.
     pub fn name(&self) -> &'a str {
         let name = self.operation.name;
         name.rsplit_once("_v").map_or(name, |(name, _)| name)
     }
 
-    /// Returns true if it has its first form.
+    /// Returns true if the operation has its first form.
     pub fn is_v1(&self) -> bool {
         self.operation.name.ends_with("_v1")
     }
 
-    /// Returns a failure with the operation's name in front.
+    /// Returns an error that begins with the operation's name.
     pub fn wrong(&self, why: &str) -> Status {
         Status::invalid_argument(format!("the operation {}: {why}", self.operation.name))
     }
@@ -35,7 +35,7 @@ impl<'p, 'a> Source<'p, 'a> {
         Status::unimplemented(format!("the operation {}: {what}", self.operation.name))
     }
 
-    /// Returns the failure of an operation that the interpreter does not have.
+    /// Returns the error for an operation that the interpreter does not have.
     pub fn unknown(&self) -> Status {
         let target = match (self.name(), self.program.attribute(self.operation, 2)) {
             ("custom_call", Some(Attribute::String(target))) => format!(" of {target:?}"),
@@ -59,7 +59,7 @@ impl<'p, 'a> Source<'p, 'a> {
         &self.operation.regions
     }
 
-    /// Returns the attribute at that place of the alphabetical order of their names.
+    /// Returns the attribute at a place in the alphabetical order of the names.
     pub fn attribute(&self, place: usize) -> Result<Attribute<'a>> {
         let attribute = self.program.attribute(self.operation, place);
         attribute.ok_or_else(|| self.wrong("an attribute is missing"))
@@ -83,7 +83,7 @@ impl<'p, 'a> Source<'p, 'a> {
         }
     }
 
-    /// Numbers that are not negative.
+    /// Returns numbers, none of which is negative.
     pub fn numbers(&self, place: usize) -> Result<Vec<usize>> {
         let Attribute::Tensor { type_number, data } = self.attribute(place)? else {
             return Err(self.wrong("found another attribute, expected a list of numbers"));
@@ -102,7 +102,7 @@ impl<'p, 'a> Source<'p, 'a> {
         numbers.ok_or_else(|| self.unimplemented("negative numbers in an attribute"))
     }
 
-    /// Dimensions below a limit, each at most once.
+    /// Returns dimensions below a limit, without duplicates.
     pub fn dimensions(&self, place: usize, limit: usize) -> Result<Vec<usize>> {
         let numbers = self.numbers(place)?;
         let is_new = |(at, number): (usize, &usize)| !numbers[..at].contains(number);

@@ -1,4 +1,4 @@
-//! Operations on each element by itself.
+//! Elementwise operations.
 
 use serdes_plugin::pjrt::ElementType;
 
@@ -39,7 +39,7 @@ fn unary_float(operation: Unary, value: f64) -> f64 {
         Unary::RoundAway => value.round(),
         Unary::RoundEven => value.round_ties_even(),
         Unary::Rsqrt => 1.0 / value.sqrt(),
-        // Zeros keep their sign.
+        // The sign of a zero is kept.
         Unary::Sign if value == 0.0 || value.is_nan() => value,
         Unary::Sign => value.signum(),
         Unary::Sine => value.sin(),
@@ -62,7 +62,7 @@ fn unary_integer(operation: Unary, of: ElementType, value: i64) -> i64 {
     }
 }
 
-/// Puts pairs of elements together; a scalar goes with all.
+/// Applies an operation to pairs of elements. A scalar is paired with every element.
 pub fn binary(operation: Binary, left: &Array, right: &Array) -> Data {
     let of = left.of.element;
     match (&*left.data, &*right.data) {
@@ -78,12 +78,12 @@ pub fn binary(operation: Binary, left: &Array, right: &Array) -> Data {
                 .map(|(left, right)| binary_integer(operation, of, *left, *right))
                 .collect(),
         ),
-        // The types of operands were compared.
+        // Unreachable: the types of the operands were compared before.
         _ => Data::Integer(Vec::new()),
     }
 }
 
-/// Folds each row of elements, from a scalar on.
+/// Folds each row of elements, with a scalar as the initial value.
 pub fn fold(operation: Binary, data: &Data, start: &Array, rows: usize, columns: usize) -> Data {
     let of = start.of.element;
     let row = |row: usize| row * columns..(row + 1) * columns;
@@ -91,7 +91,7 @@ pub fn fold(operation: Binary, data: &Data, start: &Array, rows: usize, columns:
         (Data::Float(data), Data::Float(start)) => Data::Float(
             (0..rows)
                 .map(|at| {
-                    // A sum of many numbers of few bits is rounded once.
+                    // A sum is rounded once, at the end, so that narrow types lose little.
                     let wide = if operation == Binary::Add { ElementType::F64 } else { of };
                     let fold = |sum, value: &f64| binary_float(operation, wide, sum, *value);
                     round(of, data[row(at)].iter().fold(start[0], fold))
@@ -111,7 +111,7 @@ pub fn fold(operation: Binary, data: &Data, start: &Array, rows: usize, columns:
 }
 
 fn binary_float(operation: Binary, of: ElementType, left: f64, right: f64) -> f64 {
-    // What is not a number stays so; Rust's own functions take the other one.
+    // NaN propagates, whereas Rust's `max` and `min` return the other operand.
     let is_number = !left.is_nan() && !right.is_nan();
     let value = match operation {
         Binary::Add => left + right,
@@ -133,7 +133,7 @@ fn binary_integer(operation: Binary, of: ElementType, left: i64, right: i64) -> 
     let bits = of.bits() as i64;
     let shift = if (0..bits).contains(&right) { right as u32 } else { 64 };
     let value = match operation {
-        // Truth values add as a choice.
+        // The sum of booleans is their disjunction.
         Binary::Add if of == ElementType::Pred => left | right,
         Binary::Add => left.wrapping_add(right),
         Binary::Subtract => left.wrapping_sub(right),
@@ -168,7 +168,8 @@ fn binary_integer(operation: Binary, of: ElementType, left: i64, right: i64) -> 
     wrap(of, value)
 }
 
-/// Division by zero gives all bits, and its remainder the number, as on CPUs.
+/// Divides integers. Division by zero gives all bits set and the dividend as remainder, as on
+/// CPUs.
 fn divide(operation: Binary, of: ElementType, left: i64, right: i64) -> i64 {
     match (operation, right, is_unsigned(of)) {
         (Binary::Divide, 0, _) => -1,
@@ -207,7 +208,7 @@ fn less(of: ElementType, left: i64, right: i64) -> bool {
 
 pub fn compare(direction: Direction, left: &Array, right: &Array) -> Data {
     let of = left.of.element;
-    // Less and equal; neither of what is not a number.
+    // Less, equal and greater; all three are false for NaN.
     let orders: Vec<(bool, bool, bool)> = match (&*left.data, &*right.data) {
         (Data::Float(left), Data::Float(right)) => {
             left.iter().zip(right).map(|(a, b)| (a < b, a == b, a > b)).collect()
@@ -230,7 +231,7 @@ pub fn compare(direction: Direction, left: &Array, right: &Array) -> Data {
     Data::Integer(orders.into_iter().map(|order| i64::from(is_so(order))).collect())
 }
 
-/// Returns an element of an array, or the only one of a scalar.
+/// Returns an element of an array, or the only element of a scalar.
 fn at<T: Copy>(data: &[T], place: usize) -> T {
     if data.len() == 1 { data[0] } else { data[place] }
 }
@@ -275,7 +276,7 @@ pub fn clamp(low: &Array, array: &Array, high: &Array) -> Data {
     }
 }
 
-/// Floats become the nearest integer towards zero that the type has.
+/// Converts elements to a type. Floats are rounded towards zero and clamped to its range.
 pub fn convert(array: &Array, to: ElementType) -> Data {
     let from = array.of.element;
     match (&*array.data, is_float(to)) {

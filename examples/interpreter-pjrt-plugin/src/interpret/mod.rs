@@ -11,11 +11,11 @@ use crate::{
     compile::{Block, Function, Module, Operation, Step},
 };
 
-/// Blocks in one another, of functions and loops. A thread of the SDK has a stack of 1 MiB.
+/// Limit on the nesting of functions and loops. A thread of the SDK has a stack of 1 MiB.
 const DEEPEST: usize = 64;
-/// Most operations on an element that a run may take: minutes.
+/// Limit on the operations on single elements in a run, which take minutes.
 const MOST_WORK: usize = 1 << 38;
-/// Most elements of the values of all functions that are being called.
+/// Limit on the elements in the values of all active functions.
 const MOST_ELEMENTS: usize = 1 << 29;
 
 /// Runs a program.
@@ -24,7 +24,7 @@ pub fn run(module: &Module, arguments: Vec<Array>) -> Result<Vec<Array>> {
     run.call(module.main(), arguments)
 }
 
-/// One run of a program, and how much more it may take.
+/// One run of a program, with the work and elements that remain of its limits.
 struct Run<'a> {
     module: &'a Module,
     depth: usize,
@@ -89,7 +89,7 @@ impl Run<'_> {
         all(slots, &block.results)
     }
 
-    /// Counts work.
+    /// Subtracts work from the limit of the run.
     fn spend(&mut self, work: usize) -> Result<()> {
         let left = self.work.checked_sub(work.saturating_add(1));
         self.work = left.ok_or_else(|| {
@@ -145,7 +145,7 @@ impl Run<'_> {
         Ok(values)
     }
 
-    /// Folds dimensions, the first elements first.
+    /// Folds dimensions, from the first elements to the last.
     fn reduce(
         &mut self,
         (kept, folded): (&[usize], &[usize]),
@@ -189,7 +189,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns the operation of a body that does nothing but one operation on its two arguments.
+/// Returns the operation of a body that consists of one operation on its two arguments.
 fn plain(body: &Block) -> Option<crate::compile::Binary> {
     match body.steps.as_slice() {
         [Step { operation: Operation::Binary(binary), operands, results }]

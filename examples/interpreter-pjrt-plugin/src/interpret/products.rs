@@ -14,7 +14,7 @@ fn count(array: &Array, dimensions: &[usize]) -> usize {
     dimensions.iter().map(|dimension| array.of.dimensions[*dimension]).product()
 }
 
-/// Returns the number of multiplications, of a product.
+/// Returns the number of multiplications of a product.
 pub fn work(operation: &Operation, operands: &[Array]) -> Option<usize> {
     match (operation, operands) {
         (Operation::Dot(dot), [left, right]) => {
@@ -24,13 +24,13 @@ pub fn work(operation: &Operation, operands: &[Array]) -> Option<usize> {
     }
 }
 
-/// Returns the sums of products, rounded once.
+/// Returns the sums of products, each rounded once.
 pub fn dot(dot: &Dot, left: &Array, right: &Array, element: ElementType) -> Data {
     let [batch, rows, summed] = [0, 1, 2].map(|part| count(left, &dot.left[part]));
     let columns = count(right, &dot.right[1]);
     let lefts = shapes::ordered(left, &dot.left.concat());
     let rights = shapes::ordered(right, &dot.right.concat());
-    // Where the summed dimension of each row and each column begins.
+    // The first place of the summed dimension for each row and column.
     let pairs = (0..batch).flat_map(|batch| {
         (0..rows).flat_map(move |row| {
             (0..columns).map(move |column| {

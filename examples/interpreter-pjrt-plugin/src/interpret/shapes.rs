@@ -5,7 +5,7 @@ use crate::{
     number,
 };
 
-/// Returns the elements in the order of those dimensions.
+/// Returns the elements, transposed to an order of the dimensions.
 pub fn ordered(array: &Array, order: &[usize]) -> Data {
     let strides = array.of.strides();
     let sizes: Vec<usize> = order.iter().map(|at| array.of.dimensions[*at]).collect();
@@ -38,8 +38,8 @@ pub fn iota(of: &Type, dimension: usize) -> Data {
     Data::Integer(places.iter().map(|at| number::wrap(of.element, *at as i64)).collect())
 }
 
-/// Returns the place of the first element of a part at those indices, moved so that the part is
-/// inside.
+/// Returns the place of the first element of a part, whose indices are clamped so that the part
+/// lies inside the whole.
 fn begin(whole: &Type, part: &Type, starts: &[Array]) -> usize {
     let sizes = whole.dimensions.iter().zip(&part.dimensions);
     let starts = starts.iter().zip(sizes).map(|(start, (whole, part))| {
