@@ -1,9 +1,9 @@
 //! Graphs: the scan for versions and the whole check, beside a full decode by prost in the same
-//! run; and what the operations of releases cost, by the form of the graph: time beside the check
-//! without them, and the most memory at once.
+//! run; and the cost of checking the operations of releases for each form of graph: the time
+//! relative to a check without them, and the peak memory.
 //!
-//! Prints the ratios that matter: how much faster the scan is than the decode, and what part of the
-//! decode's time the check takes.
+//! Prints two ratios: how much faster the scan is than the decode, and which part of the decode's
+//! time the check takes.
 
 use std::{
     hint::black_box,
@@ -22,8 +22,7 @@ mod graphs;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// The messages of a graph as far as these graphs use them; a full schema would only make the
-/// decode slower.
+/// The messages and fields that these graphs use. A full schema would only make the decode slower.
 mod peer {
     #[derive(Clone, PartialEq, prost::Message)]
     pub(crate) struct GraphDef {
@@ -66,7 +65,7 @@ mod peer {
     }
 }
 
-/// A graph of `nodes` nodes, each with a payload of `payload` bytes, as a chain.
+/// Returns a chain of `nodes` nodes, each with a payload of `payload` bytes.
 fn graph(nodes: usize, payload: usize) -> Vec<u8> {
     let node = |number: usize| {
         let (op, key) = if number == 0 { ("Placeholder", "dtype") } else { ("Identity", "T") };
@@ -91,7 +90,7 @@ fn graph(nodes: usize, payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// The shortest of a few runs.
+/// Returns the shortest time of a few runs.
 fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
     let run = |_| {
         let start = Instant::now();
@@ -101,14 +100,14 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
     (0..runs).map(run).min().unwrap_or_default()
 }
 
-/// The operations of every release.
+/// Returns the operations of every release.
 fn releases() -> Vec<Registry> {
     Registry::releases()
         .map(|release| Registry::tensorflow(release).expect("a release that is built in"))
         .collect()
 }
 
-/// Prints what the operations of one release and of ten cost for a graph in each form.
+/// Prints the cost of checking the operations of one release and of ten, for each form of graph.
 fn forms(_criterion: &mut Criterion) {
     const NODES: usize = 1_000_000;
 

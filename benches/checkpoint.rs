@@ -1,7 +1,7 @@
 //! Checkpoints: opening and listing an index of 100,000 tensors, verifying a data file against
 //! reading it, writing one against a plain write of the same bytes.
 //!
-//! TensorFlow beside us: `tests/interop/tensorflow_checkpoints.py --time`.
+//! `tests/interop/tensorflow_checkpoints.py --time` measures TensorFlow beside this crate.
 
 use std::{
     fs::File,
@@ -29,7 +29,7 @@ fn write(prefix: &Path, tensors: impl Iterator<Item = (String, Vec<i64>)>, bytes
     writer.finish().expect("room on the disk");
 }
 
-/// The median of `times` runs of each, taken in turn, so that both meet the same weather.
+/// Returns the medians of `times` runs of each side, in turn so that other load affects both alike.
 fn side_by_side(
     times: usize,
     mut ours: impl FnMut(),
@@ -100,7 +100,7 @@ fn data(_: &mut Criterion) {
     let copy = directory.path().join("copy");
     let plain = directory.path().join("plain");
     let plain_write = || {
-        // A fresh file, as the bundle's are.
+        // A new file, as the bundle writes new ones.
         let _ = std::fs::remove_file(&plain);
         let mut file = File::create(&plain).expect("a directory to write to");
         for _ in 0..LARGE {

@@ -1,6 +1,6 @@
-//! Value to bytes to value, beside the peers in the same run: raw prost messages of the same schema
-//! (without the checks that make a value of ours), quick-protobuf and buffa. Prints our time
-//! divided by theirs after each case.
+//! Encoding and decoding of values, beside peers in the same run: raw prost messages of the same
+//! schema (without the checks that this library adds), quick-protobuf and buffa. After each case
+//! prints this library's time divided by each peer's.
 //!
 //! `cargo bench --features unstable-bench --bench codec`
 
@@ -24,7 +24,7 @@ use serdes::{
     version::SerDesVersion,
 };
 
-/// The best time of each subject of a case, in nanoseconds a run.
+/// The best time of each subject of a case, in nanoseconds per run.
 #[derive(Default)]
 struct Case(RefCell<BTreeMap<&'static str, f64>>);
 
@@ -88,8 +88,8 @@ fn spec_over(devices: i32) -> ArraySpec {
     ArraySpec::new(DType::F32, Shape::new([count, 128]).unwrap(), sharding)
 }
 
-/// Puts the data of a sharding into an array spec, as a user of raw messages must, and takes it out
-/// again.
+/// Encodes a sharding into the message of an array spec, as a user of raw messages must, and
+/// decodes it again.
 fn array_specs(criterion: &mut Criterion) {
     let options = with_devices(AnyDevice);
     for devices in [8, 256, 4096] {
@@ -159,7 +159,7 @@ fn remap_plans(criterion: &mut Criterion) {
         let (input, output) = ((mapping % 4) as i32, (mapping % 3) as i32);
         plan = plan.with_mapping(input, output, &intervals, &intervals).unwrap();
     }
-    // The last version at which plans are mappings.
+    // The last version in which plans are mappings.
     let version = serdes::version::SerDesAnyVersionAccessor::get(5).unwrap();
     let bytes = plan.to_bytes(version).unwrap();
 

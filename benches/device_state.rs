@@ -1,16 +1,16 @@
 //! Save and restore beside a plain write and read of the same bytes and beside the safetensors
 //! crate, without and with syncing, and past the page cache; and opening a state of 100,000
-//! tensors. All sides take turns within a round, so that what else the machine does hits them
-//! alike; the ratios of medians are printed at the end, of wall time and of CPU time: above 1 is
-//! faster than the peer.
+//! tensors. All sides take turns within a round, so that other load affects them alike. At the end
+//! the ratios of the medians of wall time and CPU time are printed: above 1 is faster than the
+//! peer.
 //!
-//! The pipeline has three threads that wait for each other, so on cores that others use it loses
-//! what a plain write, which never waits, does not: run it by `chrt -f 10` where the machine is not
-//! quiet. In a virtual machine that gives free memory back to its host, the first touch of a page
-//! can cost ten times the copy into it, for every side: compare the least times as well.
+//! The pipeline has three threads that wait for each other, so on shared cores it loses time that
+//! a plain write, which never waits, does not lose: run it under `chrt -f 10` if the machine is not
+//! quiet. In a virtual machine that returns free memory to its host, the first touch of a page can
+//! cost ten times the copy into it, for every side: compare the minimum times as well.
 //!
-//! `SERDES_BENCH_MIB` is the size of the state in MiB (256 by default; 1024 for the numbers of the
-//! documentation), `SERDES_BENCH_ROUNDS` the fewest rounds. Under `taskset -c 0` all is done by one
+//! `SERDES_BENCH_MIB` is the size of the state in MiB (256 by default; 1024 for the numbers in the
+//! documentation), `SERDES_BENCH_ROUNDS` the minimum number of rounds. `taskset -c 0` measures one
 //! core.
 
 use std::{
@@ -110,7 +110,7 @@ impl Case {
     }
 }
 
-/// Durations of one side of a comparison, one per round.
+/// One side of a comparison, with its durations, one per round.
 struct Side<'a> {
     name: &'static str,
     prepare: Box<dyn Fn() + 'a>,
@@ -125,7 +125,7 @@ impl<'a> Side<'a> {
         Self { name, prepare, run, wall: Vec::new(), cpu: Vec::new() }
     }
 
-    /// One round; answers its wall time.
+    /// Runs one round; returns its wall time.
     fn take(&mut self) -> Duration {
         (self.prepare)();
         let (begin, cpu) = (Instant::now(), cpu_time());
@@ -136,7 +136,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// CPU time of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -151,9 +151,9 @@ fn least(times: &[Duration]) -> Duration {
     times.iter().min().copied().unwrap_or_default()
 }
 
-/// Runs the sides in turn, another one first in each round and every second round backwards, so
-/// that no side always finds the memory that the same other one left; the time of the benchmark is
-/// ours.
+/// Runs the sides in turn. Each round begins with another side, and every second one goes
+/// backwards, so that no side always follows the same other one and reuses its memory. Criterion
+/// gets the time of the first side.
 fn compare(
     criterion: &mut Criterion,
     ratios: &mut Vec<String>,
@@ -171,7 +171,7 @@ fn compare(
         bencher.iter_custom(|count| {
             let mut ours = Duration::ZERO;
             for _ in 0..count {
-                // A sample is one round, so the count does not tell whose turn it is to be first.
+                // A sample is one round, so its count does not say which side is first.
                 let round = sides.first().map_or(0, |side| side.wall.len());
                 for turn in 0..sides.len() {
                     let ahead = (turn + round / 2) % sides.len();
@@ -186,7 +186,7 @@ fn compare(
     });
     let [ours, peers @ ..] = &mut sides[..] else { return };
     if ours.wall.is_empty() {
-        // A filter left the benchmark out.
+        // A filter skipped the benchmark.
         return;
     }
     let (wall, cpu) = (median(&mut ours.wall), median(&mut ours.cpu));
@@ -215,8 +215,8 @@ fn main() {
     let [state, plain, peer] =
         ["a.sds", "a.bin", "a.safetensors"].map(|name| directory.path().join(name));
     let fresh = |path: &Path| drop(fs::remove_file(path));
-    // What one side left to be written to the disk must not throttle the next: a removed file
-    // takes its dirty pages along, and the sync waits for those that are on their way already.
+    // Dirty pages of one side must not throttle the next: removing its file drops its dirty pages,
+    // and the sync waits for pages that are being written already.
     let flushed = || {
         for path in [&state, &plain, &peer] {
             fresh(path);
@@ -243,7 +243,7 @@ fn main() {
             Side::new("cached plain write", flushed, || case.write(&peer, durability)),
         ];
         compare(&mut criterion, &mut ratios, &case.label, case.bytes, sides);
-        // A filter may have kept the files from being written.
+        // A filter may have skipped the benchmark that writes the files.
         case.save(&state, Durability::None, false);
         case.write(&plain, Durability::None);
         let sides = vec![

@@ -1,5 +1,5 @@
-//! The reference plug-in, through its table of C functions, beside what the machine can do: memcpy,
-//! and malloc with fresh pages.
+//! The reference plug-in, through its table of C functions, beside the limits of the machine:
+//! memcpy, and malloc with fresh pages.
 
 use std::{
     hint::black_box,
@@ -9,8 +9,8 @@ use std::{
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serdes_stream_executor::Plugin;
 
-/// The best of many runs of each side, turn by turn, in nanoseconds a call: what disturbs one
-/// disturbs the other.
+/// Returns the best of many runs of each side in nanoseconds per call. The sides take turns, so
+/// that other load affects both alike.
 fn best_of(
     rounds: usize,
     calls: usize,

@@ -1,14 +1,14 @@
 //! Cost of hosting a PJRT plug-in: a call through the safe types against the plug-in's function
-//! itself, in turns. The plug-in does next to nothing, so that the host is what is measured.
+//! itself, in turns. The plug-in does next to nothing, so that the host's cost is measured.
 //!
-//! Target: at most 5 ns a call over the function itself.
+//! Target: at most 5 ns per call over the function itself.
 
 fn main() {
     #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
     calls::measure();
 }
 
-/// Loading is supported there alone.
+/// Loading is supported only on these systems.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 mod calls {
     #![allow(unsafe_code, reason = "the plug-in's function is called as it is")]
@@ -28,11 +28,11 @@ mod calls {
     };
     use serdes_pjrt::{Device, PjrtPlugin};
 
-    /// The version of the plug-in: one whose structs are known.
+    /// The version of the plug-in, whose structs are known.
     const MINOR: Minor = Minor::new(81);
     const LIBRARY: &str = "plugin.so";
 
-    /// A plug-in with one device; every other function succeeds, and does nothing.
+    /// A plug-in with one device. Its other functions succeed and do nothing.
     const SOURCE: &str = "
 #include <stddef.h>
 static struct { size_t size; void* extensions; size_t version_size; void* none; int major, minor; void* functions[SLOTS]; } table;
@@ -65,10 +65,10 @@ void* GetPjrtApi(void) {
         let device = client.addressable_devices().expect("devices").swap_remove(0);
         let function = bare(&path);
         let safe = |device: &Device| black_box(device).local_hardware_id().expect("a number");
-        // What one who calls in C does: the arguments, the call, the result.
+        // The steps of a caller in C: the arguments, the call, the result.
         let direct = || {
             let mut arguments = PJRT_Device_LocalHardwareId_Args::new();
-            // SAFETY: the function is that of these arguments, and does not look at the device.
+            // SAFETY: the function takes these arguments, and does not use the device.
             let error = unsafe { black_box(function)(&raw mut arguments) };
             assert!(error.is_null());
             arguments.local_hardware_id
@@ -82,12 +82,12 @@ void* GetPjrtApi(void) {
         );
     }
 
-    /// The function as the table has it.
+    /// Returns the function from the table.
     fn bare(path: &Path) -> Function {
         let slot = slot("PJRT_Device_LocalHardwareId");
         // SAFETY: the library is loaded already.
         let library = unsafe { libloading::Library::new(path) }.expect("the library");
-        // SAFETY: the source has this function, and its table these functions.
+        // SAFETY: the source defines this function, and its table has these functions.
         unsafe {
             let entry = library.get::<extern "C" fn() -> *const Function>(b"GetPjrtApi\0");
             entry.expect("the entry")().add(5 + slot).read()
@@ -117,7 +117,7 @@ void* GetPjrtApi(void) {
         assert!(status.expect("a C compiler").success());
     }
 
-    /// The time of one call of each, in nanoseconds: the medians of 301 turns of `count` calls.
+    /// Returns the nanoseconds per call of each side: the medians of 301 turns of `count` calls.
     ///
     /// Turns are short, so that most of them are not interrupted on a busy machine.
     fn in_turns(mut first: impl FnMut(), mut second: impl FnMut(), count: usize) -> (f64, f64) {

@@ -2,8 +2,8 @@
 //! function itself, a copy through it against a plain copy, and the best-fit allocator against the
 //! system's. Ratios are printed at the end; each pair is measured in turns.
 //!
-//! Targets: at most 5 ns a call; copies at 0.99 of a plain copy from 64 KiB up; 150 ns for an
-//! allocation and its end at 10,000 live blocks.
+//! Targets: at most 5 ns per call; copies at 0.99 of a plain copy from 64 KiB up; 150 ns for
+//! an allocation and its release at 10,000 live blocks.
 
 use std::{
     hint::black_box,
@@ -13,7 +13,7 @@ use std::{
 use criterion::{Criterion, Throughput};
 use serdes_stream_executor::{BfcAllocator, BfcOptions, Plugin, unguarded};
 
-/// The live blocks of the allocator benches.
+/// The number of live blocks in the allocator benches.
 const LIVE: usize = 10_000;
 
 fn calls(criterion: &mut Criterion) {
@@ -79,7 +79,7 @@ fn allocation(criterion: &mut Criterion) {
         sizes.iter().map(|&bytes| Some(allocator.allocate(bytes).expect("memory"))).collect();
     let mut theirs: Vec<_> =
         sizes.iter().map(|&bytes| Some(Vec::<u8>::with_capacity(bytes as usize))).collect();
-    // Each step frees one block and allocates another, of another size, in its place.
+    // Each step frees one block and allocates one of another size instead.
     let mut at = 0usize;
     let mut step_ours = || {
         at = (at + 7919) % LIVE;
@@ -102,7 +102,7 @@ fn allocation(criterion: &mut Criterion) {
     );
 }
 
-/// The time of one call of each, in nanoseconds: the medians of 301 turns of `count` calls.
+/// Returns the nanoseconds per call of each side: the medians of 301 turns of `count` calls.
 ///
 /// Turns are short, so that most of them are not interrupted on a busy machine.
 fn in_turns(mut first: impl FnMut(), mut second: impl FnMut(), count: usize) -> (f64, f64) {

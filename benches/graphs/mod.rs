@@ -1,5 +1,5 @@
-//! Graphs of any size, written as TensorFlow writes them, in the forms that cost differently: bare,
-//! used before they are written, with devices, with functions, as SavedModels.
+//! Graphs of any size, encoded as TensorFlow encodes them, in forms whose checks cost differently:
+//! bare, with nodes used before they are defined, with devices, with functions, as SavedModels.
 
 use serdes_graphs::graph::Message;
 
@@ -10,7 +10,7 @@ pub(crate) struct Written {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A graph of about `nodes` nodes in each form.
+/// Returns a graph of about `nodes` nodes in each form.
 pub(crate) fn forms(nodes: usize) -> impl Iterator<Item = Written> {
     type Form = (&'static str, Message, fn(usize) -> Vec<u8>);
     let forms: [Form; 9] = [
@@ -55,7 +55,7 @@ pub(crate) fn forms(nodes: usize) -> impl Iterator<Item = Written> {
     })
 }
 
-/// A field of bytes or a message.
+/// Returns a field of bytes or a message.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = content.len();
@@ -72,7 +72,7 @@ fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
     field(5, &[field(1, key.as_bytes()), field(2, value)].concat())
 }
 
-/// An attribute that is DT_FLOAT.
+/// Returns an attribute with the value DT_FLOAT.
 fn float(key: &str) -> Vec<u8> {
     attribute(key, &[0x30, 1])
 }
@@ -92,8 +92,8 @@ fn graph(nodes: &[Vec<u8>], functions: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A Const of its own value, what it goes through, and sums and products with nodes that came long
-/// before, in turn.
+/// Returns a node: in turn a Const with its own value, an operation on it, and sums and products
+/// with much earlier nodes.
 fn one(number: usize, name: impl Fn(usize) -> String, output: impl Fn(usize) -> String) -> Vec<u8> {
     let far = |salt: usize| output((number.wrapping_mul(2_654_435_761) ^ salt) % number.max(1));
     let before = || output(number - 1);
@@ -115,7 +115,7 @@ fn mixed(nodes: usize) -> Vec<Vec<u8>> {
     (0..nodes).map(|number| one(number, name, name)).collect()
 }
 
-/// Functions of one argument that return a node of their own, of `nodes` nodes each.
+/// Returns functions of `nodes` nodes, with one argument, that return one of their nodes.
 fn library(functions: usize, nodes: usize) -> Vec<Vec<u8>> {
     let argument = |name: &str| [field(1, name.as_bytes()), vec![0x18, 1]].concat();
     let name = |number: usize| format!("block/n{number}");
@@ -134,7 +134,7 @@ fn library(functions: usize, nodes: usize) -> Vec<Vec<u8>> {
     (0..functions).map(function).collect()
 }
 
-/// A call of each of the first functions.
+/// Returns a call of each of the first functions.
 fn calls(functions: usize) -> Vec<Vec<u8>> {
     let call = |number: usize| {
         let list = field(1, &field(6, &[1]));

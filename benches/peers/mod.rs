@@ -1,6 +1,5 @@
-//! The benchmark's messages for other libraries, as their generators make them from
-//! `messages.proto`: in `generated/`, pb-rs the file `quick.rs`, buffa-codegen the rest. `cargo
-//! xtask peers` makes them.
+//! The benchmark's messages for other libraries, generated from `messages.proto` into `generated/`
+//! by `cargo xtask peers`: `quick.rs` by pb-rs, the other files by buffa-codegen.
 
 #[allow(warnings, clippy::all, reason = "generated code")]
 #[rustfmt::skip]

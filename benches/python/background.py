@@ -1,20 +1,20 @@
-"""The processor time that saves in the background add to the steps of a training.
+"""Measures the processor time that saves in the background add to the steps of a training.
 
     python benches/python/background.py [FOLDER] [--mebibytes N...] [--every N] [--rounds N]
 
-A model of matrices is trained on the processor, all cores of it, with a ``Steps.save_async`` before
-the first of each ``--every`` steps. A save costs the training three times something, which are
-printed for each size of the model:
+A model of matrices is trained on all cores of the processor, with a ``Steps.save_async`` before the
+first of each ``--every`` steps. A save costs the training in three ways, which are printed for each
+size of the model:
 
-- its own thread waits while the arrays are copied: the time of the call;
-- the processor works on the copy, the checksums and the file: measured alone, without a training
-  beside it, of all threads together, and as a share of what ``--every`` steps take;
-- both get into each other's way (caches, memory, the interpreter's lock): stretches of ``--every``
-  steps with and without a save take turns, and the median of the differences of their pairs is
-  printed with its quartiles. Where these are wide, other work on the machine hides the difference.
+- the training's thread waits while the arrays are copied: the time of the call;
+- the processor works on the copy, the checksums and the file: the time of all threads together,
+  measured without a training beside it, also as a share of the time of ``--every`` steps;
+- save and training slow each other down (caches, memory, the interpreter's lock): stretches of
+  ``--every`` steps with and without a save take turns, and the median of the differences of their
+  pairs is printed with its quartiles. If these are wide, other load hides the difference.
 
-Seconds of the processor are what other work on the machine disturbs least; where the steps run on
-an accelerator, only the first of the three is the steps' own.
+Other load on the machine disturbs processor seconds least. If the steps run on an accelerator, only
+the first of the three costs delays them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Save(NamedTuple):
 
 
 def model(mebibytes: int) -> list[Any]:
-    """Matrices of 4 MiB."""
+    """Returns matrices of 4 MiB."""
     keys = jax.random.split(jax.random.key(0), mebibytes // 4)
     return [jax.random.normal(key, (WIDTH, WIDTH)) / WIDTH**0.5 for key in keys]
 
 
 @jax.jit
 def step(layers: list[Any], x: Any) -> list[Any]:
-    """One of gradient descent."""
+    """Runs one step of gradient descent."""
 
     def loss(layers: list[Any]) -> Any:
         y = x
@@ -61,7 +61,7 @@ def step(layers: list[Any], x: Any) -> list[Any]:
 
 
 def save_alone(steps: sdj.Steps, layers: list[Any]) -> Save:
-    """A save, and nothing beside it."""
+    """Times a save without a training beside it."""
     clock, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
     future = steps.save_async(0, layers)
     blocked, own = time.perf_counter() - clock, time.thread_time() - thread
@@ -70,7 +70,7 @@ def save_alone(steps: sdj.Steps, layers: list[Any]) -> Save:
 
 
 def train(steps: sdj.Steps, layers: list[Any], count: int, saves: bool) -> float:
-    """Processor seconds that `count` steps take, with or without a save beside them."""
+    """Returns the processor seconds of `count` steps, with or without a save beside them."""
     x = jax.random.normal(jax.random.key(1), (256, WIDTH))
     begin = time.process_time()
     future = steps.save_async(0, layers) if saves else None
@@ -82,7 +82,7 @@ def train(steps: sdj.Steps, layers: list[Any], count: int, saves: bool) -> float
 
 
 def measure(folder: pathlib.Path, mebibytes: int, every: int, rounds: int) -> None:
-    """Measure with a model of this size, and print."""
+    """Measures with a model of the given size, and prints."""
     layers = jax.block_until_ready(model(mebibytes))
     with sdj.Steps(folder) as steps:
         for saves in (False, True):
@@ -107,7 +107,7 @@ def measure(folder: pathlib.Path, mebibytes: int, every: int, rounds: int) -> No
 
 
 def main() -> None:
-    """Measure in turns, and print."""
+    """Measures each size of the model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--mebibytes", type=int, nargs="+", default=[16, 64, 256])

@@ -1,10 +1,10 @@
-"""Tries the features that docs/comparison.md tells of safetensors, Orbax and torch's checkpoints.
+"""Tests the features of safetensors, Orbax and torch's checkpoints that docs/comparison.md lists.
 
 python benches/python/features.py
 
-Tries each tool that is installed, and prints a line for each feature. Nothing is taken from what a
-tool says of itself: a bit of the data is flipped, the process is killed while it saves, a pickle
-runs or does not, and a state that can be compressed to nothing is measured on the disk.
+Prints a line per feature for each tool that is installed. Every feature is tested, none taken from
+a tool's documentation: a bit of the data is flipped, the process is killed during a save, pickles
+are searched for, and the size of a state that compresses to nothing is measured on the disk.
 """
 
 from __future__ import annotations
@@ -100,13 +100,13 @@ TOOLS = {tool.name: tool for tool in (Safetensors(), Orbax(), Torch(), Serdes())
 
 
 def files(path: pathlib.Path) -> list[pathlib.Path]:
-    """The files at a path, largest first."""
+    """Returns the files at a path, largest first."""
     found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sorted(found, key=lambda file: -file.stat().st_size)
 
 
 def silent_flips(tool, folder: pathlib.Path) -> str:
-    """How many flips of a bit of the largest file give wrong numbers without an error."""
+    """Counts the bit flips in the largest file that give wrong numbers without an error."""
     path = folder / "flipped"
     tool.save(path, TENSOR)
     largest = files(path)[0]
@@ -117,14 +117,14 @@ def silent_flips(tool, folder: pathlib.Path) -> str:
         largest.write_bytes(damaged)
         try:
             silent += not np.array_equal(tool.load(path), TENSOR)
-        except BaseException as error:  # torch's CheckpointException is no Exception
+        except BaseException as error:  # torch's CheckpointException is not an Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
     return f"{silent} of {FLIPS} flipped bits give wrong numbers without an error"
 
 
 def killed(tool, folder: pathlib.Path) -> str:
-    """Which of the states that were overwritten and killed meanwhile can be loaded no more."""
+    """Counts the kills during an overwriting save after which no state can be loaded."""
     path, lost = folder / "killed", 0
     for delay in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05):
         tool.save(path, TENSOR)
@@ -145,7 +145,7 @@ def killed(tool, folder: pathlib.Path) -> str:
 
 
 def compressed(tool, folder: pathlib.Path) -> str:
-    """The size of a state of zeros."""
+    """Measures the size of a state of zeros."""
     path = folder / "zeros"
     tool.save(path, ZEROS)
     size = sum(file.stat().st_size for file in files(path))
@@ -153,7 +153,7 @@ def compressed(tool, folder: pathlib.Path) -> str:
 
 
 def pickles(tool, folder: pathlib.Path) -> str:
-    """The files of a state that are pickles, which run code when they are opened."""
+    """Lists the files of a state that are pickles, which run code when they are opened."""
     path = folder / "pickles"
     tool.save(path, TENSOR)
     found = []
@@ -168,7 +168,7 @@ def pickles(tool, folder: pathlib.Path) -> str:
 
 
 def overwrite(name: str, path: str) -> None:
-    """Saves another state over one, again and again, until it is killed."""
+    """Overwrites a state repeatedly, until the process is killed."""
     tool = TOOLS[name]
     tool.save(pathlib.Path(path + ".first"), TENSOR)
     print("ready", flush=True)
@@ -177,7 +177,7 @@ def overwrite(name: str, path: str) -> None:
 
 
 def main() -> None:
-    """Tries each tool."""
+    """Tests each tool."""
     for tool in TOOLS.values():
         if importlib.util.find_spec(tool.name) is None:
             print(f"{tool.name:12} not installed")

@@ -1,19 +1,19 @@
-"""Save and load of 1 GiB in 64 tensors, against safetensors, and against Orbax and torch.save where
-they are installed, in one run.
+"""Measures save and load of 1 GiB in 64 tensors, against safetensors, and against Orbax and
+torch.save if they are installed, in one run.
 
     python benches/python/files.py [FOLDER] [--rounds N] [--only WORD]
 
-Every measure is a process of its own. In one process the memory of the measure before
-comes back from the allocator without a page fault, or does not, which makes a load twice as fast or
-as slow; a new process has none, and so has a program that loads its weights. What is measured takes
-turns, forwards in one round and backwards in the next, so that none always comes first. Each
+Every measure runs in a process of its own. In a shared process the allocator may or may not reuse
+the memory of the previous measure without page faults, which changes the speed of a load by a
+factor of two; a new process has no such memory, like a program that loads its weights. The measures
+take turns, forwards in one round and backwards in the next, so that none always comes first. Each
 process touches more memory than it will need, and frees it, just before it is timed: a virtual
-machine gets memory from its host when it is touched first, which can cost more than the copy. A
-save writes a new name and never over an old file, whose removal would count; a load finds its file
-in the system's cache. Nothing is synced, since safetensors does not; Orbax does what it does.
+machine gets memory from its host at the first touch, which can cost more than the copy. A save
+writes to a new name and never over an old file, as removing that would take time; a load finds its
+file in the system's cache. Nothing is synced, since safetensors does not; Orbax has its defaults.
 
-Printed are the best and the median of each, in seconds and in seconds of the processor, and how the
-peers compare by them. A folder in memory (/dev/shm) measures the programs, one on a disk the disk.
+The best and the median of each are printed, in seconds and in seconds of the processor, and the
+ratios to the peers. A folder in memory (/dev/shm) measures the programs, one on a disk the disk.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 TENSORS = 64
-# Fewer bytes try the program itself, as the check of docs/comparison.md does.
+# A smaller size tests this program itself, as the check of docs/comparison.md does.
 BYTES = int(os.environ.get("SERDES_BENCH_TENSOR_BYTES", 16 << 20))
 TOUCHED = 2 * TENSORS * BYTES
 
@@ -44,7 +44,7 @@ Work = Callable[[], Any]
 
 
 def tensors() -> dict[str, np.ndarray]:
-    """What is saved: noise, which does not compress."""
+    """Returns the saved tensors: noise, which does not compress."""
     noise = np.frombuffer(np.random.default_rng(0).bytes(BYTES), np.uint8)
     return {
         f"layer{number:02}": np.roll(noise, number * 4099).view(np.float32)
@@ -53,15 +53,15 @@ def tensors() -> dict[str, np.ndarray]:
 
 
 def jax_tree() -> dict[str, Any]:
-    """The same, on a device of jax."""
+    """Returns the same tensors, on a device of jax."""
     import jax
 
     tree = {name: jax.device_put(array) for name, array in tensors().items()}
     return jax.block_until_ready(tree)
 
 
-# Each measure imports and makes what it needs, and answers what is to be timed. `saved` is where
-# the file is that was made for a load, `new` a name that is free.
+# Each measure imports and creates what it needs, and returns the function to be timed. `saved` is
+# the path of the file to load, `new` a free path.
 
 
 def save_safetensors(saved: pathlib.Path, new: pathlib.Path) -> Work:
@@ -137,7 +137,7 @@ def async_save_blocks(saved: pathlib.Path, new: pathlib.Path) -> Work:
     import serdes_ml.jax as sdj
 
     tree = jax_tree()
-    # The end of the process waits for the rest.
+    # The remaining work is waited for at the end of the process.
     return lambda: sdj.save_async(new, tree, sync=False)
 
 
@@ -177,7 +177,7 @@ MODULES = {
 
 
 def is_installed(package: str) -> bool:
-    """Whether it is here."""
+    """Returns True if the package is installed."""
     try:
         return importlib.util.find_spec(MODULES[package]) is not None
     except ModuleNotFoundError:
@@ -185,18 +185,18 @@ def is_installed(package: str) -> bool:
 
 
 def status(word: str) -> int:
-    """Bytes of this process, as Linux counts them."""
+    """Returns a number of bytes that Linux counts for this process."""
     text = pathlib.Path("/proc/self/status").read_text()
     return int(re.search(word + r":\s+(\d+) kB", text)[1]) << 10
 
 
 def read_so_far() -> int:
-    """Bytes that this process has read."""
+    """Returns the number of bytes that this process has read."""
     return int(re.search(r"rchar: (\d+)", pathlib.Path("/proc/self/io").read_text())[1])
 
 
 def measure(name: str, saved: pathlib.Path, new: pathlib.Path) -> dict[str, float]:
-    """Time it, here and now."""
+    """Times a measure in this process."""
     if saved.is_file():
         part = bytearray(1 << 20)
         with saved.open("rb", buffering=0) as file:
@@ -220,7 +220,7 @@ def measure(name: str, saved: pathlib.Path, new: pathlib.Path) -> dict[str, floa
 
 
 def run(name: str, saved: pathlib.Path, new: pathlib.Path) -> dict[str, float]:
-    """Time it in a process of its own, and remove what it made."""
+    """Times a measure in a process of its own, and removes the files that it made."""
     os.sync()
     command = [sys.executable, __file__, "--measure", name, str(saved), str(new)]
     try:
@@ -232,7 +232,7 @@ def run(name: str, saved: pathlib.Path, new: pathlib.Path) -> dict[str, float]:
 
 
 def import_time() -> float:
-    """Seconds that the import takes beside numpy's own."""
+    """Returns the seconds that the import takes after numpy's own."""
     program = (
         "import time, numpy, ml_dtypes; begin = time.perf_counter();"
         "import serdes_ml; serdes_ml.save_file; print(time.perf_counter() - begin)"
@@ -242,7 +242,7 @@ def import_time() -> float:
 
 
 def show(found: Mapping[str, list[dict[str, float]]]) -> None:
-    """Print a line for each measure."""
+    """Prints a line for each measure."""
     best = {
         name: {key: min(run[key] for run in runs) for key in runs[0]}
         for name, runs in found.items()
@@ -271,7 +271,7 @@ def show(found: Mapping[str, list[dict[str, float]]]) -> None:
 
 
 def main() -> None:
-    """Measure everything that is installed here, or as a child of that, one thing."""
+    """Runs all measures of installed packages, or in a child process one measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)

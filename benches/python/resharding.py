@@ -1,21 +1,21 @@
-"""Save of a sharded tree and load of it onto another mesh, against Orbax, in one run.
+"""Measures the save of a sharded tree and its load onto another mesh, against Orbax, in one run.
 
     python benches/python/resharding.py [FOLDER...] [--mebibytes N...] [--rounds N] [--busy [both]]
 
 The tree has 8 matrices over a mesh of 4x2 devices of the processor, and is loaded onto one of 2x4:
-no shard of the one is a shard of the other. Every measure is a process of its own, whose imports
-and first use of the devices are not timed. Saves take turns, and then loads, forwards in one round
-and backwards in the next. Each process touches more memory than it will need, and frees it, just
-before it is timed: a virtual machine gets memory from its host when it is touched first. Both
-packages do what they do by themselves: both take what they wrote to the disk, and serdes compares
-checksums. A load finds its files in the system's cache. With ``--busy`` another process keeps one
-core; with ``--busy both`` everything is measured without it, and then with it. ``--seconds N`` ends
-the rounds of a table early, never before the second. In a folder in memory, twice the tree
-is files, and a process needs as much again.
+no shard of one mesh is a shard of the other. Every measure runs in a process of its own, whose
+imports and first use of the devices are not timed. Saves take turns, and then loads, forwards in
+one round and backwards in the next. Each process touches more memory than it will need, and frees
+it, just before it is timed: a virtual machine gets memory from its host at the first touch. Both
+packages have their defaults: both sync their files to the disk, and serdes compares checksums. A
+load finds its files in the system's cache. With ``--busy`` another process keeps one core busy;
+with ``--busy both`` everything is measured without it, and then with it. ``--seconds N`` ends the
+rounds of a table early, but not before the second. In a folder in memory, the files take twice the
+size of the tree, and a process needs as much again.
 
-Printed are the best and the median of each, in seconds, how often faster than Orbax we are by
-them, and the time that the checksums of a load take. A folder in memory (/dev/shm) measures the
-programs, one on a disk the disk.
+The best and the median of each are printed in seconds, with the factors by which serdes is faster
+than Orbax, and the time of a load's checksums. A folder in memory (/dev/shm) measures the programs,
+one on a disk the disk.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 DEVICES, ARRAYS = 8, 8
-# It ends with the process that started it, however that ends.
+# A program that ends when its parent process ends, for any reason.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 
 
 def sharding(rows: int, columns: int) -> Any:
-    """Over a mesh of this many devices."""
+    """Returns a sharding over a mesh of rows and columns of devices."""
     import jax
     import numpy as np
 
@@ -51,12 +51,12 @@ def sharding(rows: int, columns: int) -> Any:
 
 
 def shape(mebibytes: int) -> tuple[int, int]:
-    """The shape of each matrix."""
+    """Returns the shape of each matrix."""
     return (mebibytes << 20) // ARRAYS // 4 // 2048, 2048
 
 
 def tree(mebibytes: int) -> dict[str, Any]:
-    """What is saved: noise, which does not compress."""
+    """Returns the saved tree: noise, which does not compress."""
     import jax
     import numpy as np
 
@@ -68,7 +68,7 @@ def tree(mebibytes: int) -> dict[str, Any]:
 
 
 def abstract(mebibytes: int) -> dict[str, Any]:
-    """What is loaded, on another mesh."""
+    """Returns the structure of the tree to load, on another mesh."""
     import jax
     import numpy as np
 
@@ -129,13 +129,13 @@ MEASURES = {
 
 
 def available() -> int:
-    """Bytes of free memory, as Linux counts them."""
+    """Returns the bytes of memory that Linux reports as available."""
     found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())
     return int(found[1]) << 10 if found else 0
 
 
 def measure(name: str, at: pathlib.Path, mebibytes: int) -> float:
-    """Time it, here and now."""
+    """Times a measure in this process."""
     import jax
     import numpy as np
 
@@ -154,14 +154,14 @@ def measure(name: str, at: pathlib.Path, mebibytes: int) -> float:
 
 
 def run(name: str, at: pathlib.Path, mebibytes: int) -> float:
-    """Time it in a process of its own, forked from one that has made the imports alone."""
+    """Times a measure in a process of its own, forked from one that has only made the imports."""
     context = multiprocessing.get_context("forkserver")
     with context.Pool(1, maxtasksperchild=1) as pool:
         return pool.apply(measure, (name, at, mebibytes))
 
 
 def remove(at: pathlib.Path) -> None:
-    """Remove what a save has made."""
+    """Removes the files that a save has made."""
     if at.is_dir():
         shutil.rmtree(at)
     else:
@@ -171,7 +171,7 @@ def remove(at: pathlib.Path) -> None:
 def rounds_of(
     names: Sequence[str], once: Callable[[str], float], rounds: int, seconds: float
 ) -> dict[str, list[float]]:
-    """The seconds of each measure, in each round; no further one begins after ``seconds``."""
+    """Returns each measure's seconds per round; starts no further round after ``seconds``."""
     found: dict[str, list[float]] = {name: [] for name in names}
     begin = time.monotonic()
     for number in range(rounds):
@@ -186,7 +186,7 @@ def rounds_of(
 def table(
     place: pathlib.Path, mebibytes: int, rounds: int, seconds: float
 ) -> dict[str, list[float]]:
-    """The seconds of each measure, in each round."""
+    """Returns the seconds of each measure, in each round."""
 
     def save(name: str) -> float:
         found = run(name, place / "new", mebibytes)
@@ -206,7 +206,7 @@ def table(
 
 
 def show(found: dict[str, list[float]]) -> None:
-    """Print a line for each measure."""
+    """Prints a line for each measure."""
     print(f"{'':26} {'best':>8} {'median':>8}   faster than orbax, by the best and the median")
     for name, seconds in found.items():
         best, middle = min(seconds), statistics.median(seconds)
@@ -222,7 +222,7 @@ def show(found: dict[str, list[float]]) -> None:
 
 @contextlib.contextmanager
 def one_core_busy(busy: bool) -> Iterator[None]:
-    """Have another process keep a core meanwhile, if ``busy``."""
+    """Keeps one core busy with another process in the meantime, if ``busy``."""
     if not busy:
         yield
         return
@@ -235,7 +235,7 @@ def one_core_busy(busy: bool) -> Iterator[None]:
 
 
 def main() -> None:
-    """Measure in each folder, with each size."""
+    """Measures in each folder, with each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=pathlib.Path)
     parser.add_argument("--mebibytes", type=int, nargs="+", default=[256])

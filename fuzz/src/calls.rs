@@ -1,5 +1,4 @@
-//! Calls of a hostile client over the network: what their metadata says, and how their bodies are
-//! cut.
+//! Calls of a hostile client over the network, with any metadata, and bodies in any pieces.
 
 use std::{
     collections::VecDeque,
@@ -26,11 +25,11 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-/// The token that the server wants.
+/// The token that the server requires.
 const TOKEN: &str = "Bearer corpus-of-all-calls";
 /// Placeholder for the session's key, which is unknown before the session is open.
 const SESSION: &[u8; 8] = b"_SESSION";
-/// Calls of an input that are made.
+/// Limit on the calls that are made of an input.
 const MOST_CALLS: usize = 6;
 
 const PATHS: [&str; 6] = [
@@ -42,9 +41,9 @@ const PATHS: [&str; 6] = [
     "IfrtSession",
 ];
 
-/// The stream of small arrays, which our own client knows.
+/// The stream of small arrays, which only the client of this crate uses.
 const SMALL: (u8, &str) = (0xff, "/serdes.proxy.SmallTransfers/Transfer");
-/// Prefix of other calls' paths.
+/// Prefix of the paths of other calls.
 const SERVICE: &str = "/xla.ifrt.proxy.GrpcIfrtService/";
 
 /// Names of metadata entries.
@@ -57,7 +56,7 @@ const KEYS: [HeaderName; 6] = [
     HeaderName::from_static("serdes-brief"),
 ];
 
-/// First request of a session and its answer, as far as the target needs them.
+/// The first request of a session and its answer, with the fields that the target needs.
 #[derive(Clone, PartialEq, Message)]
 struct SessionMetadata {
     #[prost(message, optional, tag = "1")]
@@ -72,7 +71,7 @@ struct Version {
     serdes: i32,
 }
 
-/// A request without metadata that asks for what the client begins with.
+/// A request without metadata for the data that a client begins with.
 const INIT: &[u8] = &[0, 0, 0, 0, 2, 0x12, 0];
 
 #[derive(Clone, PartialEq, Message)]
@@ -87,7 +86,7 @@ struct Begun {
     session: u64,
 }
 
-/// A body in the frames that somebody sends.
+/// A body of the frames that a sender provides.
 struct Written(mpsc::UnboundedReceiver<Bytes>);
 
 impl http_body::Body for Written {
@@ -102,7 +101,7 @@ impl http_body::Body for Written {
     }
 }
 
-/// A call as the input says it.
+/// A call of an input.
 struct Call {
     path: String,
     headers: HeaderMap,
@@ -110,9 +109,9 @@ struct Call {
 }
 
 /// Returns the next call of an input. Its first byte is the path (255 is the stream of small
-/// arrays), its second the number of its parts; a part is its kind, its length in two bytes (little
-/// endian), and its bytes: an entry of the metadata (0 to 5, from 64 on as it is and not in
-/// base64), bytes of the body (6), or a message of it (7).
+/// arrays), its second the number of its parts. A part is its kind, its length in two bytes (little
+/// endian), and its bytes: an entry of the metadata (kinds 0 to 5; from 64 on raw in place of
+/// base64), bytes of the body (6), or a message of the body (7).
 fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     let (&[path, parts], rest) = input.split_first_chunk()?;
     *input = rest;
@@ -141,7 +140,7 @@ fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
                     true => HeaderValue::from_bytes(encoded.as_encoded_bytes()),
                     false => HeaderValue::from_bytes(&bytes),
                 };
-                // What HTTP does not carry does not come to the server.
+                // A value that HTTP cannot carry is not sent.
                 if let Ok(value) = value {
                     call.headers.append(&KEYS[key], value);
                 }
@@ -151,7 +150,7 @@ fn next_call(input: &mut &[u8], session: u64) -> Option<Call> {
     Some(call)
 }
 
-/// Returns the bytes with the key of the session wherever it is to stand.
+/// Returns the bytes with the key of the session in place of its placeholders.
 fn with_session(bytes: &[u8], session: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for at in 0..bytes.len() {
@@ -164,7 +163,7 @@ fn with_session(bytes: &[u8], session: u64) -> Vec<u8> {
     bytes
 }
 
-/// Makes a call; its answer has begun.
+/// Makes a call and returns its response, whose body may still be arriving.
 async fn make(channel: &Channel, path: &str, headers: HeaderMap, body: Body) -> Response<Body> {
     let path = format!("http://localhost{path}");
     let mut request = Request::post(path).body(body).expect("a request");
@@ -184,7 +183,7 @@ async fn frame(body: &mut Body) -> Option<Frame<Bytes>> {
     frame.map(|frame| frame.expect("the rest of an answer"))
 }
 
-/// Reads an answer to its end, which has a status whatever was asked.
+/// Reads a response to its end, and checks that it has a status, as every call must.
 async fn read(answer: Response<Body>) {
     let (head, mut body) = answer.into_parts();
     let mut has_status = head.headers.contains_key("grpc-status");
@@ -195,7 +194,7 @@ async fn read(answer: Response<Body>) {
     assert!(has_status, "an answer without a status");
 }
 
-/// Returns an open session: its key; it ends when the rest is dropped.
+/// Opens a session. Returns its key, and its two ends; it ends when they are dropped.
 async fn open(channel: &Channel) -> (u64, mpsc::UnboundedSender<Bytes>, Body) {
     let agreement = Ranges::supported();
     let (protocol, serdes) = (agreement.protocol().maximum(), agreement.serdes().maximum());
@@ -249,7 +248,7 @@ impl Served {
         Self { runtime, server, address }
     }
 
-    /// Makes the calls of an input, each when the one before it is answered.
+    /// Makes the calls of an input, each after the response to the previous one.
     async fn run(&self, mut input: &[u8]) {
         let endpoint = Endpoint::from_shared(format!("http://{}", self.address));
         let channel = endpoint.expect("an address").connect().await.expect("a connection");
@@ -267,7 +266,7 @@ impl Served {
         self.empty().await;
     }
 
-    /// Waits until nothing is left of a session that is over.
+    /// Waits until nothing is left of an ended session.
     async fn empty(&self) {
         let mut found = self.server.metrics();
         for _ in 0..5000 {
@@ -283,8 +282,8 @@ impl Served {
     }
 }
 
-/// Calls of a client with a session, one after the other: each is answered with a status, and
-/// nothing is left when the session is over.
+/// Makes the calls of a client with a session, one after the other. Each response must have a
+/// status, and nothing may be left after the session.
 pub fn proxy_calls(data: &[u8]) {
     thread_local! {
         static SERVED: Served = Served::start();

@@ -1,7 +1,7 @@
 //! The targets over tables and checkpoints.
 //!
-//! The first byte of an input says how the rest becomes files: as they are, or as contents around
-//! which the checksums are made right, so that the fuzzer gets past them.
+//! The first byte of an input says how the rest becomes files: unchanged, or as contents to which
+//! correct checksums are added, so that the fuzzer gets past them.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Returns a block with its trailer, at the end of `file`; its handle.
+/// Appends a block with its trailer to `file`, and returns its handle.
 fn block(file: &mut Vec<u8>, contents: &[u8], kind: u8) -> Vec<u8> {
     let mut handle = Vec::new();
     varint(&mut handle, file.len() as u64);
@@ -28,13 +28,13 @@ fn block(file: &mut Vec<u8>, contents: &[u8], kind: u8) -> Vec<u8> {
     let start = file.len();
     file.extend_from_slice(contents);
     file.push(kind);
-    // Stored masked: turned right by 15 bits, and a constant added.
+    // Checksums are stored masked: rotated right by 15 bits, plus a constant.
     let crc = crc_fast::crc32_iscsi(&file[start..]).rotate_right(15).wrapping_add(0xa282_ead8);
     file.extend_from_slice(&crc.to_le_bytes());
     handle
 }
 
-/// Returns a table whose only data block is `contents`, or, if `index`, whose index block is.
+/// Returns a table with `contents` as its only data block or, if `index`, as its index block.
 fn around_a_block(contents: &[u8], kind: u8, index: bool) -> Vec<u8> {
     let mut file = Vec::new();
     let handle = block(&mut file, contents, kind);
@@ -53,8 +53,8 @@ fn around_a_block(contents: &[u8], kind: u8, index: bool) -> Vec<u8> {
     file
 }
 
-/// Returns a table of the entries that `input` spells: length and bytes of a key, length and bytes
-/// of a value, as long as they ascend; and what is left.
+/// Returns a table of the entries of `input` (length and bytes of a key, length and bytes of a
+/// value) as long as their keys ascend, and the remaining input.
 fn around_entries(mut input: &[u8]) -> (Vec<u8>, &[u8]) {
     fn take<'a>(input: &mut &'a [u8]) -> Option<&'a [u8]> {
         let (len, rest) = input.split_first()?;
@@ -74,7 +74,7 @@ fn around_entries(mut input: &[u8]) -> (Vec<u8>, &[u8]) {
     (writer.finish().map(|(bytes, _)| bytes).unwrap_or_default(), input)
 }
 
-/// Returns the table file that an input stands for, and what is left for other files.
+/// Returns the table file of an input, and the remaining bytes for other files.
 fn table_file(input: &[u8]) -> (Vec<u8>, Vec<u8>) {
     match input.split_first() {
         None => (Vec::new(), Vec::new()),
@@ -93,7 +93,7 @@ fn table_file(input: &[u8]) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-/// Walks a table, seeks every key that was found, verifies.
+/// Iterates over a table, seeks every key that it found, and verifies the table.
 pub fn table(input: &[u8]) {
     let (file, _) = table_file(input);
     let Ok(table) = Table::open(file) else { return };
@@ -107,7 +107,7 @@ pub fn table(input: &[u8]) {
     let sound = cursor.defects().is_empty() && keys.is_sorted_by(|a, b| a < b);
     for key in &keys {
         let found = table.get(key);
-        // In a table that a writer made, what is listed is found.
+        // In a well-formed table, seeking finds every listed key.
         if sound && input.first() == Some(&1) {
             assert!(matches!(found, Ok(Some(_))), "{key:?}");
         }
@@ -116,8 +116,8 @@ pub fn table(input: &[u8]) {
     assert!(input.first() != Some(&1) || defects.is_empty(), "{defects:?}");
 }
 
-/// Opens, lists, verifies and reads a bundle: what is verified is read, and read alike in every
-/// way.
+/// Opens, lists, verifies and reads a bundle. Verified tensors must be readable, with the same
+/// result in every way of reading.
 pub fn tensor_bundle(input: &[u8]) {
     let (index, data) = table_file(input);
     let mut files = MemoryFiles::new();

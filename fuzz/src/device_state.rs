@@ -1,4 +1,4 @@
-//! Device states: opening, verifying and reading whatever the bytes are.
+//! Opening, verifying and reading device states of arbitrary bytes.
 
 use std::{
     io::Read,
@@ -13,8 +13,8 @@ use serdes_device_state::{
     WriteOptions, files::ReadAt, merge_in,
 };
 
-/// The first byte says whether the checksums are mended, so that what lies behind them is reached;
-/// the rest is the file.
+/// Opens and reads a state. The first byte says whether the checksums are corrected, so that the
+/// checks after them are reached; the rest is the file.
 pub fn device_state(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let mut file = file.to_vec();
@@ -25,7 +25,7 @@ pub fn device_state(data: &[u8]) {
     examine(&state);
 }
 
-/// Whatever was verified can be read.
+/// Checks that every tensor that was verified can be read.
 fn examine(state: &Reader) {
     let damaged = state.verify(&ProgressMonitor::new()).expect("memory can be read");
     for name in state.names() {
@@ -41,8 +41,7 @@ fn examine(state: &Reader) {
     let _ = state.tensors_in_file_order();
 }
 
-/// Sets the checksums of first bytes, header, index and trailer to what they should be, where the
-/// file is long enough.
+/// Corrects the checksums of first bytes, header, index and trailer, if the file is long enough.
 fn mend(file: &mut [u8]) {
     let Some(trailer) = file.len().checked_sub(64) else { return };
     let u64_at = |file: &[u8], at: usize| {
@@ -118,11 +117,10 @@ impl PartStore for Memory {
 
 const SAVE: SaveId = SaveId::new([1; 16]);
 
-/// An index and the parts that it names, opened; then the parts merged, and what comes of it
-/// opened.
+/// Opens an index with the parts that it names; then merges the parts, and opens the result.
 ///
-/// The first byte says which checksums are mended; the second one how many parts there are, up to
-/// 3; then the length of each part as u16, little endian; the parts; the rest is the index.
+/// The first byte says which checksums are corrected; the second is the number of parts, up to 3;
+/// then come the length of each part as u16 (little endian), the parts, and the index.
 pub fn merged_state(data: &[u8]) {
     let Some(([choice, count], mut rest)) = data.split_first_chunk::<2>().map(|(a, b)| (*a, b))
     else {

@@ -1,10 +1,10 @@
-//! The target over environments, which the crate `serdes-doctor` replays itself.
+//! The target over environments, whose corpus the crate `serdes-doctor` replays.
 
 use std::{fs, path::Path};
 
 use serdes_doctor::{Environment, TablesOnly, Verdict, diagnose};
 
-/// The files of a package that are input, in the order of the parts after the lock.
+/// The files of a package that are in the input after the lock, in order.
 const FILES: [&str; 5] = [
     "jax_cuda12_pjrt-0.9.2.dist-info/METADATA",
     "jax_cuda12_pjrt-0.9.2.dist-info/RECORD",
@@ -13,8 +13,8 @@ const FILES: [&str; 5] = [
     "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
 ];
 
-/// Reads a lock, and an environment with one package beside jax and jaxlib, and judges both: what
-/// has problems does not fit, and each problem is a line with checked remedies.
+/// Reads a lock, and an environment with one package beside jax and jaxlib, and judges both. A
+/// judgement with problems must not fit, and each problem must be a line with checked remedies.
 pub fn environments(input: &[u8]) {
     let Ok(folder) = tempfile::tempdir() else { return };
     let mut parts = input.splitn(FILES.len() + 1, |byte| *byte == 0);

@@ -1,10 +1,10 @@
-//! Graphs in both forms, and artifacts of every kind through the one door.
+//! Targets over graphs in both forms, and over artifacts of every kind through the common entry.
 
 use serdes_check::{self as check, Kind, Options};
 use serdes_graphs::graph::{self, Form, Message, ReadOptions};
 
-/// The first byte chooses message and form, the rest is the file. What the whole check takes, the
-/// scan takes, with the same versions.
+/// The first byte chooses message and form, the rest is the file. The scan must accept all that the
+/// whole check accepts, with the same versions.
 pub fn graphs(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let message = match choice % 3 {
@@ -21,7 +21,7 @@ pub fn graphs(data: &[u8]) {
     }
 }
 
-/// The first byte chooses the kind, or that it is told from the content; the rest is the file.
+/// The first byte chooses the kind, or its detection from the content; the rest is the file.
 pub fn artifacts(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let options =

@@ -20,7 +20,7 @@ fn versions() -> impl Iterator<Item = SerDesVersion> {
         .filter_map(|number| SerDesAnyVersionAccessor::get(number).ok())
 }
 
-/// Reads a value, writes it again, and reads the same value, at every version that can express it.
+/// Reads a value, writes it in every version that can express it, and checks that it reads back.
 fn trip<T, P>(data: &Bytes) -> Option<T>
 where
     P: Message + Default,
@@ -55,14 +55,14 @@ where
     Some(value)
 }
 
-/// Equal, or not equal because of a float that is not a number.
+/// Returns true if values are equal, or differ from themselves because of a NaN.
 fn is_equal<T: PartialEq + Debug>(left: &T, right: &T) -> bool {
     #[expect(clippy::eq_op, reason = "tells whether a float inside is not a number")]
     let comparable = left == left;
     left == right || (!comparable && format!("{left:?}") == format!("{right:?}"))
 }
 
-/// Asks a sharding everything that it could answer.
+/// Calls all the queries of a sharding.
 fn ask(sharding: &Sharding) {
     for shape in [Shape::scalar(), Shape::new([4]).unwrap(), Shape::new([6, 4]).unwrap()] {
         let _ = sharding.shard_shape(&shape);
@@ -77,7 +77,7 @@ fn ask(sharding: &Sharding) {
     }
 }
 
-/// A text form that a value prints is read as the same value.
+/// Checks that the text form of a value is read as the same value.
 fn text<T>(value: &T)
 where
     T: Display + std::str::FromStr + PartialEq + Debug,
@@ -93,7 +93,7 @@ fn inspect(message: &str, data: &[u8]) {
     }
 }
 
-/// The first byte picks the type, the rest is its message.
+/// Reads values. The first byte picks the type, the rest is its message.
 pub fn ifrt_values(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let data = Bytes::copy_from_slice(data);
@@ -130,7 +130,7 @@ pub fn ifrt_values(data: &[u8]) {
     }
 }
 
-/// A wrapper with the name of a type and its data, read by the registry.
+/// Reads a wrapper with a type's name and data through the registry.
 pub fn ifrt_serialized(data: &[u8]) {
     let _ = Inspection::of_serialized(data);
     for validation in [Validation::Parity, Validation::Strict] {
@@ -144,7 +144,7 @@ pub fn ifrt_serialized(data: &[u8]) {
     }
 }
 
-/// Texts: what parses prints, and what prints parses as the same value.
+/// Parses texts. A parsed value must print, and its text must parse as the same value.
 pub fn ifrt_text(data: &[u8]) {
     fn parse<T>(data: &str)
     where
@@ -166,7 +166,7 @@ pub fn ifrt_text(data: &[u8]) {
     parse::<Interval>(data);
     parse::<xla::PrimitiveType>(data);
     parse::<xla::Shape>(data);
-    // Iotas print in their shortest form, so that it is the second text that stays.
+    // Iotas print in their shortest form, so only the second text is stable.
     if let Ok(sharding) = data.parse::<xla::OpSharding>() {
         let text = sharding.to_string();
         let again: xla::OpSharding = text.parse().unwrap_or_else(|error| panic!("{error}"));
@@ -174,7 +174,7 @@ pub fn ifrt_text(data: &[u8]) {
     }
 }
 
-/// A remap plan: read, validated, changed into its other form and written.
+/// Reads a remap plan, validates it, converts it to its other form and writes it.
 pub fn ifrt_remap_plan(data: &[u8]) {
     let data = Bytes::copy_from_slice(data);
     let _ = Inspection::of_message("xla.ifrt.RemapPlanProto", &data).map(|found| found.to_string());
@@ -207,7 +207,7 @@ pub fn ifrt_remap_plan(data: &[u8]) {
                 assert_eq!(can, Ok(()));
                 let again = RemapPlan::from_bytes(bytes.clone(), &options(Validation::Parity));
                 let again = again.unwrap_or_else(|error| panic!("{plan:?} at {version}: {error}"));
-                // From the second time on the form is that of the version.
+                // After the first write the plan has the form of the version.
                 assert_eq!(again.to_bytes(version).as_ref(), Ok(&bytes), "{plan:?} at {version}");
                 assert!(
                     !valid || again.validate().is_ok(),
@@ -219,7 +219,7 @@ pub fn ifrt_remap_plan(data: &[u8]) {
     }
 }
 
-/// Programs, their options, and what executables say of themselves. The first byte picks the type.
+/// Reads programs, their options, and metadata of executables. The first byte picks the type.
 pub fn ifrt_programs(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let data = Bytes::copy_from_slice(data);

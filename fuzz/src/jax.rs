@@ -1,9 +1,9 @@
-//! The target over artifacts of JAX, which the crate `serdes-jax-artifacts` replays itself.
+//! The target over artifacts of JAX, whose corpus the crate `serdes-jax-artifacts` replays.
 
 use serdes_jax_artifacts::{Artifact, Kind, Options, releases, sniff};
 
-/// Reads bytes as that kind, and judges them for every release: a verdict has reasons or is
-/// acceptable, and the releases that read the bytes are named.
+/// Reads bytes as a kind of artifact, and judges them for every release. A verdict must have
+/// reasons or be acceptable, and must name the releases that read the bytes.
 pub fn jax_artifacts(kind: Kind, input: &[u8]) {
     let options = Options::new();
     let _ = sniff(input);

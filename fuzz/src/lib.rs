@@ -1,7 +1,7 @@
-//! The bodies of the fuzz targets. They panic on a finding, and on nothing else.
+//! The bodies of the fuzz targets. They panic only on a finding.
 //!
-//! `crates/check/tests/it/corpus_replay.rs` includes this file and runs each over its corpus. Those of
-//! the proxy are included by their targets, and by `crates/proxy/tests/corpus_replay.rs`.
+//! `crates/check/tests/it/corpus_replay.rs` includes this file and runs each body over its corpus.
+//! The targets of the proxy and `crates/proxy/tests/corpus_replay.rs` include the proxy's bodies.
 
 mod addresses;
 mod checkpoints;

@@ -1,4 +1,4 @@
-//! Graphs judged by the operations of releases.
+//! Targets over graphs that are judged by the operations of releases.
 
 use std::sync::OnceLock;
 
@@ -25,15 +25,15 @@ fn read(file: &[u8], choice: u8, registries: &[Registry]) -> Option<Graphs> {
     graph::read(file, message, form, &options).ok()
 }
 
-/// Parts of a judgement that can be compared.
+/// Returns the parts of a judgement that can be compared.
 fn said(judgement: &Judgement) -> String {
     let diagnostics: Vec<_> =
         Loader::ALL.iter().map(|loader| judgement.diagnostic(*loader)).collect();
     format!("{diagnostics:?} {:?}", judgement.ignored)
 }
 
-/// The first byte chooses the message, its form and a release; the rest is the file. All releases
-/// at once say what each says alone, and asking them changes nothing else.
+/// The first byte chooses the message, its form and a release; the rest is the file. A judgement
+/// for all releases must equal that for each alone, and must not change the rest of the verdict.
 pub fn operations(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let Some(all) = read(file, *choice, registries()) else { return };
@@ -52,7 +52,7 @@ pub fn operations(data: &[u8]) {
     }
 }
 
-/// Returns another input that is a message still, of any that is one; the first byte stays.
+/// Returns a changed input that is still a message, if it was one. The first byte is kept.
 pub fn changed_operations(data: &[u8], seed: u64) -> Vec<u8> {
     let Some((choice, file)) = data.split_first() else { return Vec::new() };
     let mut out = vec![*choice];

@@ -1,15 +1,15 @@
-//! Changes of a message that leave it one: fields taken out, doubled, exchanged, renumbered, filled
-//! with what stands elsewhere in it, with every length around them made right again.
+//! Changes to a message that keep it well-formed: fields are removed, doubled, exchanged,
+//! renumbered or filled with other content of the message, and enclosing lengths are corrected.
 //!
-//! Knows the wire format. It must never know a schema: a text that happens to read as a message is
-//! changed as one.
+//! Uses the wire format only and does not depend on a schema: a text that happens to parse as a
+//! message is changed as one.
 
 /// Limit on the depth to which a message is parsed.
 const MOST_DEPTH: usize = 24;
-/// Number of a message's texts that are kept to be inserted elsewhere.
+/// Limit on the texts of a message that are kept to be inserted elsewhere.
 const MOST_TEXTS: usize = 256;
 
-/// Numbers at the edges of what a field may hold.
+/// Numbers at the limits of the types of fields.
 const NUMBERS: [u64; 18] = [
     0,
     1,
@@ -31,7 +31,7 @@ const NUMBERS: [u64; 18] = [
     u64::MAX,
 ];
 
-/// Names that mean something to the importer.
+/// Names that the importer treats specially.
 const NAMES: [&[u8]; 12] = [
     b"PartitionedCall",
     b"StatefulPartitionedCall",
@@ -47,7 +47,7 @@ const NAMES: [&[u8]; 12] = [
     b"x:0",
 ];
 
-/// Small random numbers from a seed (splitmix64).
+/// A generator of random numbers from a seed (splitmix64).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -59,7 +59,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `sides`; 0 if there are none.
+    /// Returns a number below `sides`, or 0 if `sides` is 0.
     fn below(&mut self, sides: usize) -> usize {
         usize::try_from(self.roll() % (sides.max(1) as u64)).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Returns the fields of a message; `None` if it is none, or has groups.
+/// Returns the fields of a message, or `None` if the bytes are not a message or have groups.
 fn fields(mut bytes: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -160,7 +160,7 @@ fn bytes_of(fields: &[Field]) -> Vec<u8> {
     out
 }
 
-/// Every text and nested message, in the order of the file, as far as they are kept.
+/// Collects texts and nested messages in the order of the file, up to the limit.
 fn collect(message: &[u8], depth: usize, texts: &mut Vec<Vec<u8>>) {
     let Some(fields) = fields(message).filter(|_| depth < MOST_DEPTH) else { return };
     for field in fields {

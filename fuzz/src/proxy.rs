@@ -20,8 +20,8 @@ thread_local! {
     });
 }
 
-/// Requests, each behind its length in two bytes (little endian); all host buffers up to 8 are
-/// there. Every request is answered, and nothing is left when the session is over.
+/// Sends requests, each preceded by its length in two bytes (little endian); host buffers up to 8
+/// exist. Every request must be answered, and nothing may be left after the session.
 pub fn proxy_requests(data: &[u8]) {
     RUNTIME.with_borrow(|(runtime, server)| {
         runtime.block_on(async {

@@ -2,8 +2,8 @@
 
 use serdes::stablehlo::{Program, StableHloVersion};
 
-/// Reads a program and writes it for older readers: what is written is read again, and those
-/// readers know all that is in it.
+/// Reads a program and writes it for older readers. The output must be readable, and must have only
+/// what those readers know.
 pub fn stablehlo_programs(input: &[u8]) {
     let Ok(program) = Program::read(input) else { return };
     assert!(program.lowest_as_it_is().is_none() || program.lowest_rewritten().is_some());

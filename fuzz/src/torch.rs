@@ -1,7 +1,7 @@
-//! The target over files of PyTorch's.
+//! The target over files of PyTorch.
 //!
-//! The first byte of an input says how the rest becomes a file: as it is, as the pickle of an
-//! archive whose checksums are right, or as the object of a file of before 1.6.
+//! The first byte of an input says how the rest becomes a file: unchanged, as the pickle of an
+//! archive with correct checksums, or as the object of a file of a version before 1.6.
 
 use std::{
     io::{Cursor, Read, Write},
@@ -10,13 +10,14 @@ use std::{
 
 use serdes_tensors::{Form, open_at};
 
-/// Bytes of tensors that are read of a file.
+/// Limit on the bytes of tensors that are read from a file.
 const READ: u64 = 1 << 20;
 
 /// First bytes of a file of a version before 1.6: a magic number, the version, and a machine.
 const BEFORE: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}X\x0d\x00\x00\x00little_endian\x88s.";
 
-/// The keys of its storages: one, `0`, of four bytes; and the storage.
+/// The last bytes of such a file: the list of its only storage key, `0`, and the storage's four
+/// bytes.
 const BEHIND: &[u8] =
     b"\x80\x02]X\x01\x00\x00\x000a.\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f";
 
@@ -33,7 +34,7 @@ fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().map(Cursor::into_inner).unwrap_or_default()
 }
 
-/// Opens a file, and reads of its tensors: as many bytes as each says, or an error.
+/// Opens a file, and reads its tensors. Each must give the declared number of bytes, or an error.
 pub fn torch(input: &[u8]) {
     let file = match input.split_first() {
         None => Vec::new(),
@@ -62,6 +63,6 @@ pub fn torch(input: &[u8]) {
             left -= bytes.len() as u64;
         }
     }
-    // What is told of is bounded by the file.
+    // The size of the description is bounded by the size of the file.
     assert!(total <= 16 * size + (256 << 20), "{total} of {size}");
 }
