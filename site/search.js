@@ -1,8 +1,8 @@
-// A message is pasted into the search as it was printed. Anything as long as a message is searched for
-// by its telling words, of which the rule in front of it or behind it (`min_consumer: …`) counts most.
-// So what the search takes for its own notation (`field:`, `+`, `"…"`) makes no invalid query of it, a
-// list of names or a path does not stand for what is said about them, and "not" does not find every name that
-// begins so. Shorter queries stay as they are.
+// Users paste printed messages into the search. A query as long as a message is reduced to its
+// significant words, of which the rule before or after the message (`min_consumer: …`) counts most.
+// So the notation of the search (`field:`, `+`, `"…"`) does not make the query invalid, lists of
+// names and paths do not outweigh the other words, and "not" does not find every name that begins
+// with it. Shorter queries are unchanged.
 const post = Worker.prototype.postMessage;
 const LONG = 6;
 const MOST = 14;
