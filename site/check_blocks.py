@@ -2,13 +2,13 @@
 
 python site/check_blocks.py [PAGE ...]
 
-Without pages, those of docs/ and of the root. Each page has a directory of its own in which its
-blocks run, one shell for its commands and one interpreter for its Python. A block says by its first
-line what is done with it:
+Without arguments it runs the pages of docs/ and of the root. Each page has a directory of its own
+in which its blocks run, one shell for its commands and one interpreter for its Python. The first
+line of a block determines how it is run:
 
     ```console                    lines after `$ ` are run by one bash, the others are its output;
-                                  `…` stands for any text, and where nothing
-                                  is shown, anything may be printed
+                                  `…` stands for any text, and a command without
+                                  output in the page may print anything
     ```sh                         is run by the same bash, whole
     ```python title="train.py"    is written into that file (any language)
     ```python                     is run by the page's interpreter; if it begins with `>>> `, as a
@@ -17,9 +17,9 @@ line what is done with it:
     ```c                          is compiled, with the headers of include/
     ```text                       is no code
 
-`pages.py` has the marks of blocks that are done with otherwise. Every other language needs one.
-The command `serdes`, and `python` with the packages of the pages, are taken from PATH. Ends with
-status 1 if a block did something else than the page says, or nothing ran it.
+`pages.py` describes the marks of blocks that are run differently. Blocks of any other language need
+a mark. The command `serdes`, and `python` with the packages of the pages, are taken from PATH. The
+status is 1 if a block did not behave as the page says, or if nothing ran it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LONGEST = 4000
 
 
 class Wrong(Exception):
-    """A block that does something else than its page says."""
+    """A block that does not behave as its page says."""
 
 
 class Running:
@@ -62,13 +62,13 @@ class Running:
             self.interpreter.end()
 
     def kill(self) -> None:
-        """Ends everything at once, so that who waits for it goes on."""
+        """Kills everything at once, so that code that waits for it continues."""
         self.shell.kill()
         if self.interpreter:
             self.interpreter.kill()
 
     def run(self, block: Block) -> str:
-        """Does with a block what its marks or its language say; the word under which it counts."""
+        """Runs a block as its marks or language say; returns the word under which it counts."""
         if reason := block.marks.get("not run"):
             print(f"not run: {self.page.name}:{block.line}: {reason}")
             return "not run, with a reason"
@@ -92,7 +92,7 @@ class Running:
         return "run" if block.language in {"console", "sh", "python"} else "parsed or compiled"
 
     def is_run_by(self, block: Block, paths: list[str]) -> None:
-        """Sees to it that a test is about the page of a block, or about its section."""
+        """Checks that a test is about the page of a block, or about its section."""
         page = self.page.relative_to(ROOT).as_posix()
         names = [f'"{page}"', f'"{self.page.name}"', f'"{self.page.stem}"', f"{page}`"]
         names += [f'"{block.section}"', f"## {block.section}\\n"]
@@ -110,7 +110,7 @@ class Running:
             raise Wrong(f"{path} does not have these lines")
 
     def run_console(self, block: Block) -> None:
-        """Runs commands, and compares what they print with what the page shows."""
+        """Runs commands, and compares their output with the page."""
         for line in block.marks.get("first", "").splitlines():
             self.command(line.removeprefix("$ "), "", 0)
         if text := block.marks.get("until"):
@@ -191,7 +191,7 @@ class Running:
 
 
 def run_page(path: Path, counts: Counter[str]) -> list[str]:
-    """The blocks of a page that do what the page does not say; empty if all is well."""
+    """Runs a page; returns the failures of its blocks."""
     wrong = []
     name = path.relative_to(ROOT).as_posix()
     with tempfile.TemporaryDirectory(prefix="serdes-page-") as folder:
@@ -211,7 +211,7 @@ def run_page(path: Path, counts: Counter[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the pages that are named, or all of them."""
+    """Runs the named pages, or all of them."""
     pages = [Path(argument).resolve() for argument in arguments]
     if not pages:
         pages = [*sorted(ROOT.glob("docs/**/*.md")), *(ROOT / name for name in AT_ROOT)]

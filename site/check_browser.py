@@ -1,14 +1,13 @@
-"""Looks at the built site in Chromium: every page renders, asks no other host, suits all readers.
+"""Checks in Chromium that each page of the built site renders, is accessible, asks no other host.
 
 python site/check_browser.py [FOLDER_OF_SCREENSHOTS]
 
-Needs the package `playwright` and a Chromium on PATH. On every page: no error in the console, no
-request to another host, one `h1`, headings that skip no level, a text for each picture, a language,
-links and fields with a name, links that lead somewhere (their anchors, too), nothing that changes
-the order of the keyboard, no page wider than a phone, and text whose contrast with its ground
-is 4.5 or more, light and dark. On the first one, the search finds a rule by its name, and the
-keyboard reaches it. Ends with status 1 if anything is otherwise; `check_checks.py` sees to it that
-each of these can fail.
+Needs the package `playwright` and a Chromium on PATH. Every page must have no error in the console,
+no request to another host, one `h1`, headings that skip no level, a text for each picture, a
+language, links and fields with a name, links with an existing target (anchors, too), no change to
+the keyboard's order, no more width than a phone, and text whose contrast with its background is 4.5
+or more, light and dark. On the first page, the search must find a rule by its name, by keyboard.
+Exits with status 1 if a check fails; `check_checks.py` tests that each of them can fail.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from playwright.sync_api import (
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "target/site"
 
-# Headings, pictures, links and contrast of the page, as one object.
+# Returns headings, pictures, links and contrast of the page as one object.
 LOOK = """() => {
   const inside = document.querySelector(".md-content") || document.body;
   const headings = [...inside.querySelectorAll("h1,h2,h3,h4,h5,h6")].map(h => +h.tagName[1]);
@@ -94,13 +93,13 @@ LOOK = """() => {
 }"""
 
 
-# Pages that are made from one form: each is looked at once, and some in every way.
+# Pages that are generated from one template: each is opened once, and some in all modes.
 ALIKE = ("rules/", "behaviours/", "messages/", "contributing/", "decisions/")
 EVERY = 20
 
 
-# What a page is given for the index of the search while it is looked at: making the real one takes
-# longer than all the rest, and `search` has it.
+# The index of the search that a page gets during these checks: loading the real one takes longer
+# than all other checks, and `search` tests it.
 NO_INDEX = '{"config":{"lang":["en"],"separator":" ","pipeline":[],"fields":{"text":{}}},"docs":[]}'
 
 
@@ -120,10 +119,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server that prints no trace of a page that is left while it loads."""
+    """A server that prints no traceback when a page is left while it loads."""
 
     def handle_error(self, *_: object) -> None:
-        """Prints nothing: what a page lacks is seen by the browser."""
+        """Prints nothing: the browser reports what a page lacks."""
 
 
 def serve(folder: Path = SITE) -> http.server.ThreadingHTTPServer:
@@ -135,7 +134,7 @@ def serve(folder: Path = SITE) -> http.server.ThreadingHTTPServer:
 
 
 def faults_of(name: str, seen: dict) -> list[str]:
-    """What of a page is not as it should be."""
+    """Returns the faults of a page."""
     faults = []
     levels = seen["headings"]
     if levels.count(1) != 1:
@@ -158,7 +157,7 @@ def faults_of(name: str, seen: dict) -> list[str]:
 
 
 def search(page: Page, address: str) -> list[str]:
-    """Searches for rules and messages by keyboard; what is not found."""
+    """Searches for rules and messages by keyboard; returns those that are not found."""
     missing = []
     for words, expected in [
         ("min_consumer", "min_consumer"),
@@ -186,7 +185,7 @@ def search(page: Page, address: str) -> list[str]:
 
 
 def listen(page: Page, address: str) -> list[str]:
-    """A list that gets what the page says in its console, and what it asks other hosts for."""
+    """Returns a list to which the page's console messages and requests to other hosts are added."""
     said: list[str] = []
 
     def console(message: ConsoleMessage) -> None:
@@ -238,7 +237,7 @@ def look(browser: Browser, address: str, names: list[str], screenshots: Path | N
 
 
 def dead_links(looked: Looked, address: str) -> list[str]:
-    """The links within the site that lead nowhere."""
+    """Returns the links within the site that lead nowhere."""
     dead = []
     for name, targets in looked.links.items():
         for target in targets:
@@ -254,7 +253,7 @@ def dead_links(looked: Looked, address: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Looks at all pages."""
+    """Checks all pages."""
     found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
     chromium = next(filter(None, found), None)
     if chromium is None:

@@ -1,9 +1,9 @@
-"""Sees to it that the look at the site finds what it looks for.
+"""Tests that the checks of the site find each fault.
 
 python site/check_checks.py
 
-Makes a small site with a page for each fault, has `check_browser.py` look at it, and ends with
-status 1 if a fault is not found, or if the page without one has some.
+Makes a small site with a page for each fault, has `check_browser.py` check it, and exits with
+status 1 if a fault is not found, or if one is found in the page without a fault.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGE = """<!doctype html>
 <body style="color:#111;background:#fff"><main class="md-content"><h1 id="top">A page</h1>
 <p>Text, and <a href="good.html#top">a link</a>.</p></main></body></html>"""
 
-# What is replaced in the page, by what, and a word of the fault that has to be found.
+# The replaced text of the page, its replacement, and a word of the fault that must be found.
 FAULTS = {
     "heading-skipped": ("<p>", "<h3>Too deep</h3><p>", "skips a level"),
     "two-titles": ("<p>", "<h1>Another</h1><p>", "headings of the first level"),
@@ -40,7 +40,7 @@ FAULTS = {
 
 
 def main() -> int:
-    """Looks at the pages with faults."""
+    """Checks the pages with faults."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if chromium is None:
         print("skipped: there is no Chromium here")

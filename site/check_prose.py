@@ -1,10 +1,10 @@
-"""Counts the words of sentences on the pages that people learn from.
+"""Checks the length and words of sentences on introductory pages.
 
 python site/check_prose.py [PAGE ...]
 
-Without pages: the tutorials, the concepts, the how-to pages, the first page and README.md. No
-sentence has more than 30 words, none uses a word that only insiders know, and lines are wrapped at
-100 columns. Code, tables and comments are no sentences. Ends with status 1 if a page breaks this.
+Without arguments it reads the tutorials, the concepts, the how-to pages, the first page and
+README.md. No sentence may have more than 30 words or use a word that only insiders know, and lines
+are wrapped at 100 columns. Code, tables and comments are not read. Exits with status 1 for a fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGES = (
 )
 MOST = 30
 COLUMNS = 100
-# Words that confused readers from the field, and what they are called here.
+# Words that confused readers from the field, and the terms to use instead.
 CONFUSING = {
     r"the answer is no": "say what was refused",
     r"trips?\b(?! (?:time|latency))": "name the transfer",
@@ -41,7 +41,7 @@ CONFUSING = {
 
 
 def prose(page: str) -> list[tuple[int, str]]:
-    """The paragraphs and items of a page, each with the number of its first line."""
+    """Returns the paragraphs and items of a page, each with the number of its first line."""
     found: list[tuple[int, str]] = []
     is_code = is_comment = False
     is_open = False
@@ -66,14 +66,14 @@ def prose(page: str) -> list[tuple[int, str]]:
 
 
 def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph. Code in it is one word."""
+    """Returns the sentences of a paragraph. Code in it counts as one word."""
     plain = re.sub(r"`[^`]*`", "code", paragraph)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain)
     return re.split(r"(?<=[.!?])\**\s+(?=[A-Z*“\"0-9]|code|serdes)", plain)
 
 
 def faults(page: str) -> list[tuple[int, str]]:
-    """The faults of a page, each with its line."""
+    """Returns the faults of a page, each with its line."""
     found = []
     for line, paragraph in prose(page):
         for sentence in sentences(paragraph):
@@ -92,7 +92,7 @@ def faults(page: str) -> list[tuple[int, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Reads the pages that are named, or those that people learn from."""
+    """Checks the named pages, or all introductory ones."""
     pages = [Path(argument).resolve() for argument in arguments]
     pages = pages or sorted(path for pattern in PAGES for path in ROOT.glob(pattern))
     count = 0

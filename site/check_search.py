@@ -2,11 +2,11 @@
 
 python site/check_search.py
 
-`message_cases.py` has the messages said, and each is given to the search of the site as it was
-printed: to the worker of the theme, in Chromium, through `search.js`. Among the first five pages
-must be the page of the rule or behaviour that stands beside the message, or the section of
-the message itself; both say what to do. There have to be 200 messages at least. Ends with status 1
-if one leads nowhere.
+`message_cases.py` causes the messages, and each is given to the search of the site as it was
+printed: to the worker of the theme, in Chromium, through `search.js`. The first five results must
+include the page of the rule or behaviour that belongs to the message, or the section of the message
+itself; both say what to do. There must be at least 200 messages. Exits with status 1 if one of them
+is not found.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "target/site"
 PAGES = 5
 AT_LEAST = 200
-# A section of a message with fewer letters of its own would be about any message.
+# A section with fewer letters of its own would match any message.
 LETTERS = 10
 
-# Asks the worker of the search, in the order in which the theme does.
+# Queries the worker of the search, with the same sequence of messages as the theme.
 ASK = """async messages => {
   const configuration = JSON.parse(document.getElementById("__config").textContent);
   const index = await (await fetch("search/search_index.json")).json();
@@ -50,12 +50,12 @@ ASK = """async messages => {
 
 
 def words(text: str) -> str:
-    """A text by its letters and digits, so that quotation marks and blanks do not count."""
+    """Reduces a text to its letters and digits, so that quotation marks and blanks do not count."""
     return " ".join(re.findall(r"[\w…]+", text))
 
 
 def sections(docs: list[dict]) -> list[tuple[str, list[str]]]:
-    """The sections of messages, each with the words that stand around what differs."""
+    """Returns the sections of messages, each with the fixed words of its message."""
     found = []
     for doc in docs:
         if doc["location"].startswith("messages/") and "#" in doc["location"]:
@@ -67,7 +67,7 @@ def sections(docs: list[dict]) -> list[tuple[str, list[str]]]:
 
 
 def is_in_order(parts: list[str], said: str) -> bool:
-    """True if a text has all parts, one behind the other."""
+    """Returns True if a text has all parts, in order."""
     at = 0
     for part in parts:
         at = said.find(part, at)
@@ -78,7 +78,7 @@ def is_in_order(parts: list[str], said: str) -> bool:
 
 
 def expected(case: Case, known: list[tuple[str, list[str]]]) -> set[str]:
-    """The pages and sections that say what to do about a message."""
+    """Returns the pages and sections that say what to do about a message."""
     said = words(case.message)
     found = {location for location, parts in known if is_in_order(parts, said)}
     return found | {f"{folder}/{case.rule}.html" for folder in ("rules", "behaviours") if case.rule}

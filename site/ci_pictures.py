@@ -1,11 +1,11 @@
-"""Makes the pictures of docs/ci.md from what the command writes, in Chromium.
+"""Makes the pictures of docs/ci.md from the output of the command, in Chromium.
 
     ci_pictures.py --serdes PATH --chromium PATH
 
-A folder of models of TensorFlow 2.21 (tests/data/tensorflow/op_corpus.zip) and of a model that
-older releases misread is checked against a revision that had an older one of them. The page of
-`--format html` is taken as it is; Markdown is shown as comments are, by markdown-it. Wants
-playwright and markdown-it-py.
+A folder of models of TensorFlow 2.21 (tests/data/tensorflow/op_corpus.zip), with one that older
+releases misread, is checked against a revision that had an older version of one model. The page of
+`--format html` is shown unchanged; markdown-it renders Markdown like a comment. Needs playwright
+and markdown-it-py.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def git(folder, *words):
 
 
 def repository(folder):
-    """A repository whose ranker was a model that every release loads."""
+    """Creates a repository in which the ranker was a model that every release loads."""
     with zipfile.ZipFile(io.BytesIO(CORPUS.read_bytes())) as archive:
         for name, source in MODELS.items():
             model(archive, source, folder / "models" / name)
@@ -85,7 +85,7 @@ def written(serdes, folder, *arguments):
 
 
 def comment(markdown):
-    # Marks that every font has, since few machines have one of emoji.
+    # Uses characters that every font has, since few machines have an emoji font.
     for emoji, mark in (("✅", "✓"), ("❌", "✗"), ("⚠️", "≠"), ("❔", "?"), ("☑️", "✓")):
         markdown = markdown.replace(emoji, mark)
     return COMMENT + MarkdownIt("gfm-like", {"linkify": False}).render(markdown).replace(

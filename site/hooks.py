@@ -1,9 +1,9 @@
-"""Pages that are made from the sources, and links that leave docs/.
+"""Generates pages from the sources, and rewrites links that leave docs/.
 
-mkdocs calls the functions `on_*`. To the pages of docs/ are added those of the project at the root
+mkdocs calls the functions `on_*`. They add to the pages of docs/ the project's pages at the root
 (SECURITY.md and others), the options of the command (from the texts that its tests compare), a page
 for each rule, the messages of errors (from the sources), and the tables of releases (from the
-command itself, which SERDES names).
+command itself, whose path is in SERDES).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# mkdocs loads this file by its path; what stands beside it is not on the path of modules.
+# mkdocs loads this file by its path, so modules in the same folder are not on the module path.
 sys.path.insert(0, str(Path(__file__).parent))
 import messages
 from mkdocs.config.defaults import MkDocsConfig
@@ -34,7 +34,7 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 
 def commands() -> str:
-    """The page of all options: the help text of each command, under its name."""
+    """Returns the page of all options: the help text of each command, under its name."""
     lines = [
         "# All options",
         "",
@@ -56,18 +56,18 @@ def commands() -> str:
 
 
 def command() -> str:
-    """The command that the tables and the explanations are asked of."""
+    """Returns the path of the command that prints the tables and explanations."""
     return os.environ.get("SERDES", str(ROOT / "target/debug/serdes"))
 
 
 def asked(*arguments: str) -> str:
-    """What the command prints."""
+    """Returns the output of the command."""
     run = subprocess.run([command(), *arguments], check=True, capture_output=True, text=True)
     return run.stdout
 
 
 def explained(name: str, index: str) -> str:
-    """A page of one rule or behaviour, as `serdes explain` has it."""
+    """Returns the page of one rule or behaviour, with the text of `serdes explain`."""
     found = json.loads(asked("explain", name, "--json"))
     lines = [f"# {name}", ""]
     kinds = {
@@ -93,7 +93,7 @@ def explained(name: str, index: str) -> str:
 
 
 def behaviours() -> dict[str, str]:
-    """A page for each behaviour that the conformance suites try, and one that lists them."""
+    """Returns a page for each behaviour that the conformance suites try, and a list of them."""
     lines = [
         "# Behaviours of plug-ins",
         "",
@@ -121,14 +121,14 @@ def behaviours() -> dict[str, str]:
 
 
 def rules_of_environments() -> dict[str, str]:
-    """A page for each rule of `serdes doctor`, which docs/doctor.md lists."""
+    """Returns a page for each rule of `serdes doctor`, which docs/doctor.md lists."""
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/doctor.md").read_text(), re.MULTILINE)
     index = "[All rules of environments](../doctor.md#rules)"
     return {f"rules/{name}.md": explained(name, index) for name in rows}
 
 
 def rules() -> dict[str, str]:
-    """A page for each rule, cut out of docs/rules.md."""
+    """Returns a page for each rule, from its section of docs/rules.md."""
     sections = re.split(r"^## ", (ROOT / "docs/rules.md").read_text(), flags=re.MULTILINE)[1:]
     pages = {}
     for section in sections:
@@ -147,7 +147,7 @@ def rules() -> dict[str, str]:
 
 
 def matrix() -> str:
-    """The tables of releases, as the command prints them."""
+    """Returns the tables of releases, as the command prints them."""
     tables = asked("matrix", "--format", "markdown")
     return (
         "# Releases\n\nThe tables by which `check`, `plugin check --for` and `doctor` judge. They"
@@ -156,7 +156,7 @@ def matrix() -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made from the sources."""
+    """Adds the pages that are generated from the sources."""
     pages = {
         "reference/command.md": commands(),
         "reference/matrix.md": matrix(),
@@ -175,7 +175,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) -> str:
-    """Leads links to files of the repository that are no pages to the repository."""
+    """Points links to files that are not pages at the repository."""
     source = page.file.src_uri
     if source == "rules.md":
         markdown = re.sub(r"\]\(#(\w+)\)", r"](rules/\1.md)", markdown)
@@ -204,6 +204,6 @@ def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) ->
         kind = "tree" if file.is_dir() else "blob"
         return f"{REPOSITORY}/{kind}/main/{name}{anchor}"
 
-    # What stands behind the language of a block is the file that it belongs into.
+    # The word after the language of a block is the file to which it belongs.
     markdown = re.sub(r"^( *```\w+) +([^\n={}]+)$", r'\1 title="\2"', markdown, flags=re.MULTILINE)
     return LINK.sub(target, markdown)

@@ -1,8 +1,7 @@
-"""Has the command and the Python package say their errors, so that others search for them.
+"""Makes the command and the Python package print their errors, for searches for them.
 
-Every message here is one that somebody can meet: the artifacts and environments are those of the
-tests, the command lines and the calls have the mistakes that people make. Nothing is quoted from
-the sources.
+A user can meet every message here: the artifacts and environments are those of the tests, and the
+command lines and calls have typical mistakes. Nothing is quoted from the sources.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from mistakes import CALLS, COMMANDS, REFUSED
 
 ROOT = Path(__file__).resolve().parent.parent
 SERDES = os.environ.get("SERDES", str(ROOT / "target/debug/serdes"))
-# A rule has this many messages here at most: some have a hundred that differ in a name.
+# Maximum number of messages of a rule: some have a hundred that differ in a name.
 OF_ONE_RULE = 8
 
 
 class Case(NamedTuple):
-    """A message as it is printed, who prints it, and the rule or behaviour beside it."""
+    """A printed message, the program that prints it, and its rule or behaviour."""
 
     message: str
     source: str
@@ -42,7 +41,7 @@ def asked(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str
 
 
 def of_artifacts() -> list[Case]:
-    """Reasons and warnings about the artifacts of the tests."""
+    """Returns the reasons and warnings about the artifacts of the tests."""
     found: dict[str, Case] = {}
     seen: Counter[str] = Counter()
     for data in ("tests/data", "crates/jax-artifacts/tests/data"):
@@ -58,7 +57,7 @@ def of_artifacts() -> list[Case]:
 
 
 def of_environments(folder: Path) -> list[Case]:
-    """Problems and warnings of the environments of the tests."""
+    """Returns the problems and warnings of the environments of the tests."""
     found: dict[str, Case] = {}
     for archive in sorted((ROOT / "crates/doctor/tests/data").glob("*.tar.gz")):
         place = folder / "environments"
@@ -77,7 +76,7 @@ def of_environments(folder: Path) -> list[Case]:
 
 
 def of_behaviours() -> list[Case]:
-    """Failures of the conformance suites, as their lines begin."""
+    """Returns the failures of the conformance suites: the beginnings of their lines."""
     found = []
     for suite in (["pjrt:"], []):
         for line in asked(["plugin", "verify", "--list", *suite], ROOT).stdout.splitlines()[::4]:
@@ -86,7 +85,7 @@ def of_behaviours() -> list[Case]:
     return found
 
 
-# The rules that have an exception of their own.
+# The rules with an exception of their own.
 RULES = {"Corrupt": "corrupt", "NotFound": "not_found", "TooNew": "too_new"}
 
 SCRIPT = """
@@ -104,7 +103,7 @@ for call in json.load(sys.stdin):
 
 
 def prepare(folder: Path) -> None:
-    """Makes the files that command lines and calls name."""
+    """Creates the files that command lines and calls name."""
     tiny = ROOT / "tests/data/safetensors/tiny.safetensors"
     asked(["save", "--from", str(tiny), "-o", "state.sds"], folder)
     state = (folder / "state.sds").read_bytes()
@@ -120,7 +119,7 @@ def prepare(folder: Path) -> None:
 
 
 def said_to(commands: str, folder: Path) -> list[Case]:
-    """What the command says to command lines with mistakes; one that goes well is no case."""
+    """Returns the messages for command lines with mistakes; skips those that succeed."""
     found = {}
     for line in commands.strip().splitlines():
         words = [word.replace("@", str(ROOT / "tests/data")) for word in shlex.split(line)]
@@ -132,7 +131,7 @@ def said_to(commands: str, folder: Path) -> list[Case]:
         first = next((line for line in lines if line.startswith("error: ")), "")
         if answer.returncode and first:
             message = " ".join(first.removeprefix("error: ").split())
-            rule = message.partition(": ")[0]  # `inspect` puts it in front, as `check` does.
+            rule = message.partition(": ")[0]  # `inspect` prints the rule first, as `check` does.
             found[message] = Case(
                 message, f"serdes {line}", rule if rule in RULES.values() else None
             )
@@ -140,7 +139,7 @@ def said_to(commands: str, folder: Path) -> list[Case]:
 
 
 def of_server(folder: Path) -> list[Case]:
-    """What a server refuses, as the command of its client says it."""
+    """Returns the refusals of a server, as the client's command prints them."""
     serve = ["serve", "--listen", "127.0.0.1:0", "--token-file", "tokens", "--protocol", "20..25"]
     with subprocess.Popen(
         [SERDES, *serve], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -154,7 +153,7 @@ def of_server(folder: Path) -> list[Case]:
 
 
 def of_calls(folder: Path) -> list[Case]:
-    """What the Python package says to calls with mistakes; one that goes well is no case."""
+    """Returns the Python package's messages for calls with mistakes; skips those that succeed."""
     calls = CALLS.strip().splitlines()
     answer = subprocess.run(
         [os.environ.get("PYTHON", "python"), "-c", SCRIPT],
@@ -175,7 +174,7 @@ def of_calls(folder: Path) -> list[Case]:
 
 
 def cases() -> list[Case]:
-    """All messages."""
+    """Returns all messages."""
     with tempfile.TemporaryDirectory(prefix="serdes-messages-") as name:
         folder = Path(name)
         prepare(folder)

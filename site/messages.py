@@ -1,9 +1,9 @@
-"""The messages of errors, read out of the sources: what each says, when it comes, and what to do.
+"""Extracts the messages of errors from the sources: their texts, their causes, and remedies.
 
 A variant of an error type has its message in `#[error("…")]`, and its doc comment says when it
-comes. The other messages are the texts of the sources that say what was found, what was expected,
-or what to do; those of the Python package are what it raises. A page has the messages of one crate,
-a section each, so that a search for a message finds its section by the title.
+occurs. The other messages are string literals that say what was found, what was expected, or what
+to do; the messages of the Python package are those of its exceptions. A page has the messages of
+one crate, each in a section, so that a search for a message finds its section by the title.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DOCUMENTED = re.compile(
 FAILURE = re.compile(
     r'Failure::(?:new|no|of)\(\s*(?:format_args!\(|format!\()?\s*"((?:[^"\\]|\\.)*)"', re.DOTALL
 )
-# What a source consists of, as far as it matters here: comments, attributes, characters, strings.
+# The parts of a source that matter here: comments, attributes, characters, strings.
 TOKEN = re.compile(
     r"""//[^\n]*|#!?\[(?:[^\[\]"]|"(?:[^"\\]|\\.)*"|\[[^\]]*\])*\]|b?'(?:[^'\\\n]|\\[^\n])[^'\n]{0,8}'"""
     r"""|r(?P<hashes>#+)".*?"(?P=hashes)|"(?P<text>(?:[^"\\]|\\.)*)\"""",
@@ -31,7 +31,7 @@ TOKEN = re.compile(
 LONGEST = 400
 SAYS = re.compile(r"; |\bexpected\b|\bfound\b|\bcannot\b|\bdid you mean\b|^there is no ")
 
-# What the parser of command lines says, in the words of clap.
+# Messages of clap, the parser of command lines.
 USAGE = {
     "unexpected argument '…' found": "Run the command with `--help`: it lists every option. A value"
     " that begins with a dash goes behind `--`.",
@@ -50,7 +50,7 @@ USAGE = {
     " listed.",
 }
 
-# Messages of the command that it puts together of parts.
+# Messages that the command composes from parts.
 TOGETHER = {
     "… is no safetensors file, index of shards, checkpoint prefix, npy, npz, device state or file"
     " of torch.save": "Check that it is the file that was meant: `serdes inspect FILE` says what it"
@@ -81,7 +81,7 @@ TOGETHER = {
     " release: `--custom-op NAME` has `check` count it as there.",
 }
 
-# What the system says, which stands at the end of many messages.
+# Messages of the operating system, which end many messages.
 SYSTEM = {
     "…: No such file or directory (os error 2)": "Check the path, and that the folder is there.",
     "cannot create …: No such file or directory (os error 2)": "The folder of the file is not"
@@ -99,7 +99,7 @@ SYSTEM = {
     " not known here. Check it, or give an address.",
 }
 
-# What each crate's errors are about, and what to do where a message does not say it.
+# The subject of each crate's errors, and the remedy for messages that do not name one.
 ABOUT = {
     "serdes": (
         "versions and messages",
@@ -222,9 +222,9 @@ ABOUT = {
         "Write the message again: its bytes are damaged ([corrupt](../rules/corrupt.md)).",
     ),
 }
-# Crates that only those meet who build or test serdes.
+# Crates whose messages only developers of serdes see.
 NOT_FOR_USERS = {"serdes-testkit", "serdes-xtask"}
-# Messages of the Python package that the library below it puts together.
+# Messages of the Python package that the library below it composes.
 FROM_BELOW = {
     "the state has no tensor …": "Ask for a name that is there: `file.keys()` and `serdes inspect"
     " FILE` list them.",
@@ -245,7 +245,7 @@ PYTHON = (
 
 
 class Message(NamedTuple):
-    """A message with `…` for what differs, when it comes, and what to do."""
+    """A message with `…` for its variable parts, its cause, and its remedy."""
 
     text: str
     meaning: str
@@ -253,7 +253,7 @@ class Message(NamedTuple):
 
 
 def plain(literal: str) -> str:
-    """The text of a string literal of Rust, with `…` for what differs."""
+    """Returns the text of a string literal of Rust, with `…` for variable parts."""
     joined = re.sub(r"\\\n\s*", "", literal)
     joined = joined.replace('\\"', '"').replace("\\n", " ").replace("\\\\", "\\")
     joined = joined.replace("{{", "\0").replace("}}", "\1")
@@ -262,14 +262,14 @@ def plain(literal: str) -> str:
 
 
 def documentation(comment: str) -> str:
-    """The first paragraph of a doc comment, without links."""
+    """Returns the first paragraph of a doc comment, without links."""
     lines = [line.strip().removeprefix("///").strip() for line in comment.strip().splitlines()]
     paragraph = " ".join("\n".join(lines).split("\n\n")[0].split())
     return re.sub(r"\[(`?[^\]]+`?)\](?:\([^)]*\)|\[[^\]]*\])?", r"\1", paragraph)
 
 
 def remedy(text: str, otherwise: str) -> str:
-    """What to do, as the message says it; otherwise what holds for all of a crate."""
+    """Returns the remedy in the message, or else the one for the whole crate."""
     said = text.rpartition("; ")[2] if "; " in text else ""
     if len(re.findall(r"[a-z]+", said)) < 2:
         wanted = re.search(r"\bexpected (.*?)(?:;|$)", text)
@@ -282,32 +282,32 @@ def remedy(text: str, otherwise: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text in which nothing is a mark of Markdown."""
+    """Escapes the Markdown in a text."""
     return re.sub(r"([|<>\\*_`\[\]{}#])", r"\\\1", text)
 
 
 def sentence(text: str) -> str:
-    """A text that ends as a sentence does."""
+    """Returns a text with a full stop at its end."""
     return text if text.endswith((".", ":", "`")) else f"{text}."
 
 
 def is_message(text: str) -> bool:
-    """True for a text with words of its own that says what is wrong, or what to do."""
+    """Returns True for a text with words of its own that says what is wrong, or what to do."""
     if re.match(r"[,;:.)]|and |of ", text):
-        return False  # The end of another one.
+        return False  # The end of another message.
     if text.endswith("."):
-        return False  # The help of an option or of a metric; messages end without a stop.
+        return False  # The help of an option or a metric; messages end without a full stop.
     return len(re.findall(r"[A-Za-z]{2,}", text)) > 3 and SAYS.search(text) is not None
 
 
 def in_sources(folder: Path, otherwise: str) -> list[Message]:
-    """The messages in the sources of a crate; those of its tests are none."""
+    """Returns the messages in the sources of a crate, without those of its tests."""
     rows: dict[str, Message] = {}
     for path in sorted(folder.rglob("*.rs")):
         if path.stem == "tests" or "tests" in path.relative_to(folder).parts:
             continue
         if path.match("check/src/rule/table.rs") or "generated" in path.parts:
-            continue  # The pages of the rules have these.
+            continue  # The pages of the rules have these messages.
         source = path.read_text().split("#[cfg(test)]\nmod ")[0]
         for comment, literal, _ in DOCUMENTED.findall(source):
             text = plain(literal)
@@ -325,7 +325,7 @@ def in_sources(folder: Path, otherwise: str) -> list[Message]:
 
 
 def text_of(node: ast.expr, texts: dict[str, str]) -> str:
-    """The text that an expression of Python makes, with `…` for what differs."""
+    """Returns the text of a Python expression, with `…` for variable parts."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -336,7 +336,7 @@ def text_of(node: ast.expr, texts: dict[str, str]) -> str:
 
 
 def texts_in(function: ast.AST) -> dict[str, str]:
-    """The texts that a function gives names."""
+    """Returns the texts that a function assigns to names."""
     return {
         node.targets[0].id: text_of(node.value, {})
         for node in ast.walk(function)
@@ -346,13 +346,13 @@ def texts_in(function: ast.AST) -> dict[str, str]:
     }
 
 
-# Functions of the package that raise `WrongType`: the name of an argument, the argument, and
-# what was expected.
+# Functions of the package that raise `WrongType`. Their arguments are the name of an argument, the
+# argument, and what was expected.
 CHECKS = {"wrong_type", "text", "whole", "number"}
 
 
 def raised_in(function: ast.AST) -> list[tuple[str, str]]:
-    """The messages that a function of Python raises, each with the name of its exception."""
+    """Returns the messages that a Python function raises, each with its exception's name."""
     found = []
     texts = texts_in(function)
     for node in ast.walk(function):
@@ -368,7 +368,7 @@ def raised_in(function: ast.AST) -> list[tuple[str, str]]:
 
 
 def in_python(root: Path) -> list[Message]:
-    """The messages of the Python package."""
+    """Returns the messages of the Python package."""
     rows: dict[str, Message] = {}
     for path in sorted((root / "python/serdes_ml").glob("*.py")):
         functions = (
@@ -385,7 +385,7 @@ def in_python(root: Path) -> list[Message]:
 
 
 def page(title: str, about: str, rows: list[Message]) -> str:
-    """A page of messages, with a section for each."""
+    """Returns a page of messages, with a section for each."""
     lines = [
         "---\nhide: [toc]\n---\n",
         f"# Messages of {title}",
@@ -402,7 +402,7 @@ def page(title: str, about: str, rows: list[Message]) -> str:
 
 
 def pages(root: Path) -> dict[str, str]:
-    """The pages of messages, and the one that lists them, by their paths."""
+    """Returns the pages of messages, and the page that lists them, by their paths."""
     found: dict[str, tuple[str, list[Message]]] = {}
     for folder in [root / "src", *sorted((root / "crates").glob("*/src"))]:
         crate = "serdes" if folder.parent == root else f"serdes-{folder.parent.name}"

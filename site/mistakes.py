@@ -1,6 +1,6 @@
-"""Command lines and calls with the mistakes that people make, whose messages are searched for."""
+"""Command lines and calls with typical mistakes, whose messages are searched for."""
 
-# Command lines with mistakes. `@` stands for tests/data; files of `prepare` are in the folder.
+# Command lines with mistakes. `@` stands for tests/data; the folder has the files of `prepare`.
 COMMANDS = """
 check
 check nowhere.pb
@@ -173,8 +173,8 @@ negotiate 'listening on 127.0.0.1:1'
 man --directory state.sds/x
 """
 
-# Requests to a server without TLS that wants a token and speaks the protocol 20 to 25, which it
-# refuses; `%` stands for its address.
+# Requests that are refused by a server without TLS that requires a token and has the protocols 20
+# to 25; `%` stands for its address.
 REFUSED = """
 negotiate %
 negotiate % --token-file another-token

@@ -1,21 +1,21 @@
-"""Reads the code blocks of a page, with the marks that say what is done with each.
+"""Reads the code blocks of a page, with the marks that say how each is run.
 
-A mark is an HTML comment on the lines before a block; readers of the page do not see it:
+A mark is an HTML comment before a block, which the rendered page does not show:
 
-    <!-- not run: REASON -->          nothing is done; the reason is printed and counted
+    <!-- not run: REASON -->          the block is skipped; the reason is printed and counted
     <!-- run by PATH, PATH -->        a test of the repository runs it: the file quotes the heading
                                       of the block's section, the page's path, or its name
-    <!-- part of PATH -->             the file has these lines, one behind the other
-    <!-- until: TEXT -->              the command goes on in the background; the page goes on when
+    <!-- part of PATH -->             the file has these consecutive lines
+    <!-- until: TEXT -->              the command runs in the background; the page continues when
                                       it has printed TEXT
     <!-- status N -->                 the last command ends with this status
     <!-- first:                       lines that run before the block, in its shell or interpreter
     LINES -->
-    <!-- within:                      what is compiled or run: the line BLOCK stands for the block
+    <!-- within:                      code to compile or run: the line BLOCK stands for the block
     LINES -->
 
-`<!-- all run by PATH -->` at the head of a page marks each of its blocks that has no other mark;
-`<!-- read TEXT as TEXT -->` replaces a text in all of them: a port, or a path of another machine.
+`<!-- all run by PATH -->` at the head of a page applies to each of its blocks without another mark;
+`<!-- read TEXT as TEXT -->` replaces a text in all blocks: a port, or a path of another machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Block:
 
 
 def marks_before(text: str) -> dict[str, str]:
-    """The marks that stand last in a text."""
+    """Returns the marks at the end of a text."""
     found: dict[str, str] = {}
     while mark := MARK.search(text[max(0, text.rfind("<!-- ")) :]):
         found.setdefault(mark[1], mark[2])
@@ -51,7 +51,7 @@ def marks_before(text: str) -> dict[str, str]:
 
 
 def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a page, in their order."""
+    """Returns the fenced blocks of a page, in order."""
     of_page = OF_THE_PAGE.findall(page)
     found: list[Block] = []
     lines = page.splitlines()
@@ -83,7 +83,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def steps(console: str) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what it prints."""
+    """Returns the commands of a console block, each with its output."""
     found: list[tuple[str, list[str]]] = []
     for line in console.splitlines():
         if line.startswith("$ "):
@@ -98,7 +98,7 @@ def steps(console: str) -> list[tuple[str, str]]:
 
 
 def is_as_said(said: str, printed: str) -> bool:
-    """True if the text is what the page shows, where `…` stands for anything."""
+    """Returns True if a text is what the page shows, where `…` stands for any text."""
     if not said.strip():
         return True
 

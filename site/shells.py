@@ -1,4 +1,4 @@
-"""The shell and the interpreter of Python in which the blocks of one page run."""
+"""The shell and the Python interpreter in which the blocks of one page run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 MARK = "--end-of-the-command--"
 
-# Runs one program after the other in the same names, and answers each with a line of JSON.
+# Runs programs one after the other in one namespace, and answers each with a line of JSON.
 DRIVER = """
 import contextlib, doctest, io, json, sys, traceback
 names, answers = {"__name__": "__main__"}, sys.stdout
@@ -49,10 +49,10 @@ class Shell:
         )
 
     def run(self, command: str) -> tuple[int, str]:
-        """The status of a command, and what it printed."""
+        """Runs a command; returns its status and its output."""
         assert self.process.stdin
         assert self.process.stdout
-        # Nothing that a page runs may read what the shell is to run next.
+        # A command of a page must not read the shell's next commands from its input.
         script = f"{{ {command}\n}} </dev/null\nstatus=$?; echo; echo {MARK} $status\n"
         try:
             self.process.stdin.write(script)
@@ -67,7 +67,7 @@ class Shell:
         return -1, "".join(printed) + "the shell has ended"
 
     def kill(self) -> None:
-        """Ends the shell, and everything that it started and that still runs."""
+        """Kills the shell, and all its processes that still run."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -79,7 +79,7 @@ class Shell:
 
 
 class Interpreter:
-    """One Python for all blocks of a page that have no file of their own."""
+    """One Python for all blocks of a page without a file of their own."""
 
     def __init__(self, directory: Path) -> None:
         self.process = subprocess.Popen(
@@ -94,7 +94,7 @@ class Interpreter:
         )
 
     def run(self, source: str) -> str:
-        """Runs a program; the error with which it ended, or nothing."""
+        """Runs a program; returns the error with which it ended, or an empty text."""
         assert self.process.stdin
         assert self.process.stdout
         try:
@@ -106,7 +106,7 @@ class Interpreter:
         return json.loads(answer) if answer else "the interpreter has ended"
 
     def kill(self) -> None:
-        """Ends the interpreter, and everything that it started and that still runs."""
+        """Kills the interpreter, and all its processes that still run."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 

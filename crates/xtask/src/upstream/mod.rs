@@ -5,7 +5,7 @@
 //! a release it lists those that are newer than the tables. Writing does not use the built-in
 //! tables; afterwards they are rebuilt and tested. `--check` prints these commands and those of the
 //! interop suite instead of running them, `--remove` removes a release. Python runs in environments
-//! outside of the tree; nothing of a wheel is imported here.
+//! outside the tree; nothing of a wheel is imported here.
 
 mod pins;
 mod report;
@@ -114,7 +114,7 @@ fn declared(
 ) -> TaskResult<()> {
     // The package `tensorflow` also declares its CUDA libraries.
     let package = wanted.row();
-    // A plug-in's package with the library requires nothing: another table has it.
+    // The package with a plug-in's library requires nothing; another table has it.
     if package.ends_with("-pjrt") && !tables.has_package(package) {
         return Ok(());
     }

@@ -44,8 +44,8 @@ pub(super) struct GraphVersions {
 }
 
 impl Tools {
-    /// Finds the programs for a tree: the Python in `PYTHON`, and the command in `SERDES`, or else
-    /// that of the last build.
+    /// Finds the programs for a tree: the Python in `PYTHON`, and the command in `SERDES` or of the
+    /// last build.
     pub(super) fn new(root: &Path) -> TaskResult<Self> {
         let root = fs::canonicalize(root)?;
         let home = || env::var_os("HOME").map(|home| Path::new(&home).join(".cache/serdes-ci"));
@@ -122,8 +122,8 @@ impl Tools {
         Ok(serde_json::from_str(&output)?)
     }
 
-    /// Returns the Python of an environment outside of the tree, which is created if needed. One of
-    /// the interop suite with another build of the release is also used.
+    /// Returns the Python of an environment outside the tree, which is created if needed. Also uses
+    /// one of the interop suite with another build of the release.
     pub(super) fn environment(&self, name: &str, packages: &[&str]) -> TaskResult<String> {
         let folder = self.cache.join("venvs").join(name);
         let (package, version) = name.rsplit_once('-').unwrap_or((name, ""));
