@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures that several tests share."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ REPOSITORY = pathlib.Path(__file__).parents[2]
 
 @pytest.fixture
 def path(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A place for a state."""
+    """Returns a path for a state."""
     return tmp_path / "state.sds"
 
 
 @pytest.fixture
 def data() -> pathlib.Path:
-    """The artifacts of the repository's own tests."""
+    """Returns the folder of the artifacts for tests."""
     return REPOSITORY / "tests" / "data"
 
 
 @pytest.fixture
 def golden() -> pathlib.Path:
-    """States that were written once and are kept."""
+    """Returns the folder of frozen states."""
     return REPOSITORY / "tests" / "golden" / "device_state"
 
 
 @pytest.fixture
 def small_disk(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder of a file system of 1 MiB, where this user may mount one."""
+    """Mounts a file system of 1 MiB and returns its folder, if this user may mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
     mount = shutil.which("mount")

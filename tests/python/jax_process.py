@@ -1,8 +1,8 @@
-"""One process of several of jax.distributed, which does what the tests of them ask for.
+"""One of several processes of jax.distributed; runs an action for the tests.
 
     python jax_process.py PORT COUNT INDEX DEVICES ACTION JSON
 
-It prints one line of JSON behind the word `found`: what it found, or what it raised.
+It prints one line of JSON after the word `found`: its result, or the exception that it raised.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ LEAVES = asked.get("leaves", list(SPECS))
 
 
 def sharding(name: str) -> NamedSharding:
-    """The sharding of a leaf over all devices of the job, in rows of at most two."""
+    """Returns the sharding of a leaf over all devices of the job, in rows of at most two."""
     columns = 2 if devices > 1 else 1
     mesh = Mesh(np.array(jax.devices()).reshape(-1, columns), ("x", "y"))
     return NamedSharding(mesh, SPECS[name])
 
 
 def values(name: str, step: int) -> Any:
-    """The bits of a leaf at a step: other ones in each leaf, step and place, NaNs among them."""
+    """Returns a leaf's bits at a step: different in each leaf, step and place, with NaNs."""
     first = np.uint64(list(SPECS).index(name) * 1_000_003 + step * 7919)
     numbers = np.arange(ROWS * COLUMNS, dtype=np.uint64) * np.uint64(2654435761) + first
     return numbers.astype(np.uint32).reshape(ROWS, COLUMNS)
 
 
 def tree(step: int) -> dict[str, Any]:
-    """A tree of this step."""
+    """Returns the tree of a step."""
     found: dict[str, Any] = {"step": step}
     for name in LEAVES:
         whole = values(name, step).view(np.float32)
@@ -71,7 +71,7 @@ def tree(step: int) -> dict[str, Any]:
 
 
 def like() -> dict[str, Any]:
-    """What is to be loaded."""
+    """Returns the structure of the tree to load."""
     shape = (ROWS, COLUMNS)
     arrays = {
         name: jax.ShapeDtypeStruct(shape, np.float32, sharding=sharding(name)) for name in LEAVES
@@ -80,7 +80,7 @@ def like() -> dict[str, Any]:
 
 
 def compare(loaded: dict[str, Any]) -> int:
-    """Compare the shards of this process bit for bit; answers their bytes, each shard once."""
+    """Compares this process's shards bit for bit; returns their bytes, each shard once."""
     own: dict[Any, int] = {}
     for name in LEAVES:
         whole = values(name, loaded["step"])
@@ -103,7 +103,7 @@ class Native:
 
 
 class Counting:
-    """The reader of a state, which counts what it reads."""
+    """The reader of a state, which counts the bytes that it reads."""
 
     counted = 0
 
@@ -118,13 +118,13 @@ class Counting:
 
 
 def asked_of_system() -> int:
-    """Bytes that this process has asked the system to read."""
+    """Returns the number of bytes that this process has requested from the system."""
     lines = pathlib.Path("/proc/self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["rchar"])
 
 
 def save() -> dict[str, Any]:
-    """Save a tree, here or in the background."""
+    """Saves a tree, in this thread or in the background."""
     given = asked["path"], tree(asked.get("step", 0))
     if asked.get("background"):
         sdj.save_async(*given, timeout=60).result()
@@ -134,11 +134,11 @@ def save() -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-    """Load states, and count."""
+    """Loads states, and counts the bytes that are read."""
     found = {}
     plain = sdj.State.open
     for path in asked["paths"]:
-        # What is read for the first load of all is not for the state alone.
+        # The first load of all reads more than the state.
         sdj.load(path, {"step": 0})
 
         def counting(path: Any) -> Any:
@@ -157,12 +157,12 @@ def load() -> dict[str, Any]:
 
 
 def die(*_: Any) -> None:
-    """End with no time for anything."""
+    """Kills this process at once."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_behind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, and then the end."""
+    """Returns a function that calls the given one and then kills this process."""
 
     def both(*arguments: Any) -> None:
         function(*arguments)
@@ -172,14 +172,14 @@ def die_behind(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def no_more_than(size: int, deadly: bool) -> None:
-    """No file of this process grows beyond a size: what would make it so ends it, or fails."""
+    """Limits the size of files: a larger write kills this process, or fails."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL if deadly else signal.SIG_IGN)
 
 
 def attempt() -> dict[str, Any]:
-    """Save where one of the processes, the victim, dies or fails."""
+    """Saves while one of the processes, the victim, dies or fails."""
     given, when = tree(asked["step"]), asked["when"]
     if index == asked["victim"]:
         if when == "before":
@@ -207,5 +207,5 @@ def attempt() -> dict[str, Any]:
 ACTIONS = {"save": save, "load": load, "attempt": attempt}
 print("found", json.dumps(ACTIONS[sys.argv[5]]()), flush=True)
 if asked.get("leave"):
-    # Without the farewell of jax.distributed, which waits for processes that are no more.
+    # Skips the shutdown of jax.distributed, which waits for processes that have died.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Paths that are addresses: files of the web here, buckets where an emulator of S3 is given.
+"""Paths that are addresses: files on a local web server, and buckets if there is an S3 emulator.
 
 ``SERDES_S3_EMULATOR`` names a Python with ``moto[server]``; without it the tests of buckets are
 skipped.
@@ -26,15 +26,15 @@ from serdes_ml import _native
 
 
 class Web:
-    """A server of the files in a folder by ranges, which counts what it sends."""
+    """A server of ranges of the files in a folder, which counts the bytes that it sends."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.sent = 0
         self.requests = 0
-        # Seconds that each answer takes, how many are under way, and how many were at most.
+        # Seconds per response, and the current and the highest number of requests under way.
         self.delay = 0.0
         self.under_way = self.most_under_way = 0
-        # Answers wait until this many requests have been under way at once, or for 20 seconds.
+        # Responses wait until this many requests have been under way at once, or for 20 seconds.
         self.gather = 0
         lock = threading.Lock()
         web = self
@@ -87,7 +87,7 @@ class Web:
 
 @pytest.fixture
 def web(tmp_path: pathlib.Path) -> Iterator[Web]:
-    """A server of the test's own folder."""
+    """Starts a server of the test's own folder."""
     web = Web(tmp_path)
     yield web
     web.server.shutdown()
@@ -120,14 +120,14 @@ def test_small_tensors_of_an_address_come_many_with_one_request(
     loaded = sd.load_file(f"{web.url}/a.sds")
     assert all(np.array_equal(loaded[name], tensors[name]) for name in tensors)
     assert web.requests <= 6, web.requests
-    # One by one, as a program does that looks at each.
+    # Tensors one by one, as in a program that examines each.
     web.requests = web.sent = 0
     with sd.safe_open(f"{web.url}/a.sds") as file:
         for name in file.keys():  # noqa: SIM118
             assert np.array_equal(file.get_tensor(name), tensors[name])
     assert web.requests <= 12, web.requests
     assert web.sent <= size + (1 << 20), web.sent
-    # One of many costs little more than itself.
+    # Loading one of many tensors costs little more than its bytes.
     web.requests = web.sent = 0
     assert sd.load_file(f"{web.url}/a.sds", only="layer250")["layer250"][0] == 250
     assert web.requests <= 5, web.requests
@@ -159,7 +159,7 @@ def test_small_tensors_of_a_far_safetensors_file_are_under_way_together(
     sd.convert(tmp_path / "near.sds", tmp_path / "a.safetensors")
     address, web.delay = f"{web.url}/a.safetensors", 0.05
     sd.convert(address, tmp_path / "b.sds")
-    # 31 MiB by 4, with the header and what comes along with it.
+    # 31 MiB in requests of 4 MiB, and the header with the bytes that are read along with it.
     assert web.requests <= 14, web.requests
     assert web.most_under_way >= 6, web.most_under_way
     loaded = sd.load_file(tmp_path / "b.sds")
@@ -184,7 +184,7 @@ def test_a_load_of_an_address_holds_a_bounded_part_of_it(web: Web, tmp_path: pat
         target = tmp_path / f"back-{source}.npz"
         words = [sys.executable, "-c", program, f"{web.url}/{source}", str(target)]
         found = subprocess.run(words, capture_output=True, text=True, check=True)
-        # Of the 128 MiB that are on their way, each is there twice for a moment.
+        # Each of the 128 MiB under way is in memory twice for a moment.
         assert int(found.stdout) < 300 << 10, (source, found.stdout)
         target.unlink()
 
@@ -199,7 +199,7 @@ def test_a_folder_that_is_called_as_a_scheme_is_no_bucket(
     for place in (str(folder), "./s3:", "."):
         verdicts = sd.check_all([place])
         assert [verdict.verdict for verdict in verdicts] == ["acceptable"], place
-    # Alone it is an address without a bucket, and the folder is not read.
+    # Without a path it is an address without a bucket, and the folder is not read.
     (verdict,) = sd.check_all(["s3:"])
     assert not verdict
     assert "./s3:" in verdict.reasons[0].message
@@ -219,7 +219,7 @@ def test_what_is_not_there_is_not_found_and_the_web_is_not_written(web: Web) -> 
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:
-    """A bucket of an emulator of S3, which the environment leads to."""
+    """Starts an emulator of S3 with a bucket, and sets the environment to it."""
     python = os.environ.get("SERDES_S3_EMULATOR")
     if python is None:
         pytest.skip("SERDES_S3_EMULATOR names no Python with moto")
@@ -293,7 +293,7 @@ def test_processes_of_jax_save_to_a_bucket(bucket: str) -> None:
 
 
 def keys(prefix: str) -> list[str]:
-    """The names of all objects under a prefix of the bucket."""
+    """Returns the names of all objects under a prefix of the bucket."""
     url = f"{os.environ['AWS_ENDPOINT']}/states?list-type=2&prefix={prefix}&max-keys=1000"
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=30) as answer:
@@ -325,7 +325,7 @@ def test_steps_are_listed_kept_restored_and_removed_in_a_bucket(bucket: str) -> 
 
 
 def parts_of(address: str, save: bytes, numbers: range) -> None:
-    """Write parts of a save of two processes."""
+    """Writes parts of a save of two processes."""
     for number in numbers:
         tensor = (f"w{number}", "U8", (3,), np.full(3, number, np.uint8))
         _native.save(address, [tensor], None, "current", True, (save, number, 2), None)
@@ -339,7 +339,7 @@ def test_a_state_of_parts_goes_from_a_bucket_with_its_parts(bucket: str) -> None
     before = keys("parts/")
     parts_of(address, failed, range(1))
     assert len(keys("parts/")) == len(before) + 1
-    # Those that the state is made of stay.
+    # The parts of the state are kept.
     for save in (first, failed):
         _native.discard(address, save)
     assert keys("parts/") == before

@@ -1,4 +1,4 @@
-"""Processes that save together agree on whether there is a state, even if one fails or ends."""
+"""Processes that save together agree on whether the state exists, even if one fails or ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ numbers = itertools.count(1_000_000)
 
 
 class Store:
-    """A store of words like that of jax.distributed, which takes one word for a key."""
+    """A key-value store like that of jax.distributed, which accepts one value for a key."""
 
     def __init__(self) -> None:
         self.words: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Store:
 
 
 class Job:
-    """Two processes, on threads, that save once; what they do to the parts and the state."""
+    """Processes, on threads, that save once; records their changes to the parts and the state."""
 
     def __init__(self, *timeouts: float) -> None:
         self.store, self.events = Store(), list[str]()
@@ -69,7 +69,7 @@ class Job:
         self.raised: dict[int, BaseException | None] = {}
 
     def one(self, index: int) -> None:
-        """What one process does."""
+        """Runs one process."""
 
         def write(part: Any) -> None:
             self.write(index)
@@ -89,7 +89,7 @@ class Job:
             self.raised[index] = error
 
     def run(self) -> None:
-        """Let all processes come to their ends."""
+        """Runs all processes until they end."""
         threads = [
             threading.Thread(target=self.one, args=(index,)) for index in range(len(self.processes))
         ]
@@ -127,7 +127,7 @@ def test_who_fails_takes_all_with_it() -> None:
 
 def test_nobody_makes_a_state_for_which_somebody_no_longer_waited() -> None:
     job = Job(20, 0.1, 20)
-    # The last part comes late: the second process has gone by then.
+    # The last part is late: the second process has ended by then.
     job.write = lambda index: time.sleep(1.0) if index == 2 else None
     job.run()
     assert "state" not in job.events
@@ -139,7 +139,7 @@ def test_nobody_makes_a_state_for_which_somebody_no_longer_waited() -> None:
 
 def test_the_parts_stay_while_the_state_is_made_of_them() -> None:
     job = Job(20, 0.1)
-    # The second process no longer waits in the middle of it.
+    # The second process stops waiting during the merge.
     job.merge = lambda: time.sleep(1.0)
     job.run()
     assert sorted(job.events) == ["part 0", "part 1", "state"]
@@ -183,7 +183,7 @@ def test_a_process_that_cannot_reach_the_first_one_says_so(index: int) -> None:
     job = Job(0.5, 0.5, 0.5)
 
     def write(number: int) -> None:
-        # It dies while the others write.
+        # The first process dies while the others write.
         job.store.gone = True
 
     job.write = write

@@ -1,4 +1,4 @@
-"""What people give by mistake: an error says what is wrong, in words of the package."""
+"""Arguments that people give by mistake: an error of the package says what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that the package installs, and what the package imports."""
+"""The command that the package installs, and the modules that the package imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import serdes_ml as sd
 
 @pytest.fixture
 def command() -> str:
-    """The installed command."""
+    """Returns the path of the installed command."""
     found = shutil.which("serdes", path=sysconfig.get_path("scripts"))
     assert found is not None
     return found
@@ -54,7 +54,7 @@ def test_an_inspection_has_a_line_for_the_arrays_of_a_session(path: pathlib.Path
 def test_a_plugin_is_worked_with_in_a_process_of_its_own(
     command: str, tmp_path: pathlib.Path
 ) -> None:
-    # What the command starts is itself again, whatever lies in the working directory.
+    # The command starts itself again, even with another serdes_ml in the working directory.
     (tmp_path / "serdes_ml.py").write_text("raise SystemExit(99)")
     library = tmp_path / "nothing.so"
     library.write_bytes(b"\x7fELF")

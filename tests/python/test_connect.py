@@ -1,5 +1,5 @@
-"""Arguments of `connect`, servers that are not ours, and the meaning of errors of jaxlib's client:
-all that needs no server.
+"""Arguments of `connect`, other servers, and the meaning of errors of jaxlib's client: the tests
+that need no server of serdes.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_certificates_that_are_none_are_said(tmp_path: pathlib.Path) -> None:
 
 @pytest.fixture
 def answers() -> Iterator[dict[bytes, Endpoint]]:
-    """Servers that send these bytes to every client, and hang up."""
+    """Starts servers that send some bytes to every client and close the connection."""
     listeners = []
     found = {}
 

@@ -1,4 +1,4 @@
-"""What others wrote, into states and back."""
+"""Conversion of other programs' files into states and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import serdes_ml as sd
 
 
 def torch_file(data: pathlib.Path, name: str) -> pathlib.Path:
-    """A file that real PyTorch wrote."""
+    """Returns the path of a file that real PyTorch wrote."""
     return data / "torch" / "2.15.0" / name
 
 
@@ -29,7 +29,7 @@ def test_files_of_torch_become_states_without_torch(
     for name, tensor in expected.items():
         assert loaded[name].tobytes().hex() == tensor["bytes"], name
         assert list(loaded[name].shape) == tensor["shape"]
-    # Names of one tensor are one array.
+    # Several names of a tensor give one array.
     assert loaded["again"] is loaded["base"]
     assert converted.tensors == len(expected) - 2
 
@@ -121,7 +121,7 @@ def test_several_sources_are_one_state(tmp_path: pathlib.Path) -> None:
 
 
 def orbax_tree() -> dict[str, Any]:
-    """A training state with leaves of all kinds."""
+    """Returns a training state with leaves of all kinds."""
     import jax
     import jax.numpy as jnp
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -156,14 +156,14 @@ def test_checkpoints_of_orbax_become_states(
     tree = orbax_tree()
     checkpointer = ocp.Checkpointer(ocp.PyTreeCheckpointHandler(**options))
     checkpointer.save(tmp_path / "checkpoint", tree)
-    # Pieces are so small that arrays come in several.
+    # The second size splits arrays into several pieces.
     for size in (_convert._PIECE, 32):
         monkeypatch.setattr(_convert, "_PIECE", size)
         state = tmp_path / f"{size}.sds"
         converted = sd.convert(tmp_path / "checkpoint", state)
         assert converted.tensors == 5
         assert sd.check(state, verify_data=True)
-        # A list comes as one, which is what the checkpoint knows.
+        # A list is loaded as a list, as in the checkpoint.
         assert jax.tree.structure(sdj.load(state)) == jax.tree.structure(tree)
         loaded = sdj.load(state, like=tree)
         assert (loaded["step"], loaded["rate"]) == (7, 0.5)

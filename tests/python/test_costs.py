@@ -1,4 +1,4 @@
-"""What a save, a load and a slice cost in memory and in bytes that are read."""
+"""Costs of a save, a load and a slice in memory and in bytes that are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def read_so_far() -> int:
-    """Bytes that this process has read."""
+    """Returns the number of bytes that this process has read."""
     lines = pathlib.Path("/proc/self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["rchar"])
 
@@ -31,7 +31,7 @@ def test_a_slice_reads_little_more_than_itself(path: pathlib.Path) -> None:
     with sd.safe_open(path) as f:
         part = f.get_slice("w")
         before = read_so_far()
-        # In the middle of chunks, wherever these end.
+        # The slice begins and ends inside chunks.
         found = part[1000 : 1000 + MIB // (columns * 4), :]
         assert read_so_far() - before <= 4 * MIB
     assert np.array_equal(found, array[1000 : 1000 + MIB // (columns * 4)])

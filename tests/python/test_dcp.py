@@ -33,12 +33,12 @@ PROCESS = pathlib.Path(__file__).with_name("torch_process.py")
 
 
 def save(state_dict: dict[str, Any], folder: pathlib.Path, **options: Any) -> None:
-    """Save by this process alone."""
+    """Saves by this process alone."""
     dcp.save(state_dict, storage_writer=sdt.StorageWriter(folder), no_dist=True, **options)
 
 
 def load(state_dict: dict[str, Any], folder: pathlib.Path, **options: Any) -> None:
-    """Load by this process alone."""
+    """Loads by this process alone."""
     dcp.load(state_dict, storage_reader=sdt.StorageReader(folder), no_dist=True, **options)
 
 
@@ -77,7 +77,7 @@ def test_a_nested_state_dict_comes_back_and_the_state_says_what_it_is(
         assert f.metadata() == {"run": "a"}
         assert torch.equal(f.get_tensor("model.weight"), model.weight)
     everything: dict[str, Any] = {}
-    # As torch's own tools do that make other files of a checkpoint.
+    # Like torch's tools that convert a checkpoint to other files.
     planner = _EmptyStateDictLoadPlanner()
     reader = sdt.StorageReader(tmp_path)
     _load_state_dict(everything, storage_reader=reader, planner=planner, no_dist=True)
@@ -107,7 +107,7 @@ def test_tensors_are_read_into_their_own_memory_whatever_it_is_like(
     }
     before = {name: one.data_ptr() for name, one in loaded.items()}
     load(loaded, tmp_path)
-    # Two names of one tensor: that which the planner asked for last.
+    # Two names share one tensor: it has the value that the planner requested last.
     assert torch.equal(loaded["b"], values + 1)
     assert torch.equal(loaded["c"], values.double())
     assert torch.equal(loaded["d"], values.T.half())
@@ -148,7 +148,7 @@ def test_the_id_of_the_checkpoint_names_the_folder(tmp_path: pathlib.Path) -> No
 def test_what_is_not_there_or_damaged_is_an_error_of_its_class(tmp_path: pathlib.Path) -> None:
     with pytest.raises(sd.NotFound):
         sdt.StorageReader(tmp_path).read_metadata()
-    # torch makes an error of its own of it.
+    # torch wraps it into its own error.
     with pytest.raises(dcp.api.CheckpointException, match="No such file"):
         load({"w": torch.zeros(2)}, tmp_path)
     save({"w": torch.ones(2)}, tmp_path)
@@ -174,7 +174,7 @@ def test_a_state_that_says_nonsense_of_itself_is_damaged(path: pathlib.Path, tex
 
 
 class Keeping(DefaultSavePlanner):
-    """A planner that keeps something of its own."""
+    """A planner that stores data of its own."""
 
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Any]:
         plans, metadata = super().create_global_plan(all_plans)
@@ -200,7 +200,7 @@ def test_reading_runs_nothing_of_what_the_state_holds(tmp_path: pathlib.Path) ->
     assert isinstance(metadata.state_dict_metadata["note.a"], BytesStorageMetadata)
 
     class Plain(DefaultLoadPlanner):
-        """A planner that takes the bytes of an entry as they are."""
+        """A planner that takes the raw bytes of an entry."""
 
         def load_bytes(self, read_item: Any, value: Any) -> None:
             self.taken = value.read()
@@ -220,7 +220,7 @@ def test_writers_and_readers_pickle(tmp_path: pathlib.Path) -> None:
 
 
 class Ended(NamedTuple):
-    """How a process ended."""
+    """The end of a process: its status and result."""
 
     status: int
     found: Any
@@ -228,7 +228,7 @@ class Ended(NamedTuple):
 
 
 def run(folder: pathlib.Path, count: int, action: str, **asked: Any) -> list[Ended]:
-    """Run the processes of a job to their ends."""
+    """Runs the processes of a job until they end."""
     store = folder / "store"
     store.unlink(missing_ok=True)
     asked["folder"] = str(folder / "checkpoint")
@@ -256,7 +256,7 @@ def run(folder: pathlib.Path, count: int, action: str, **asked: Any) -> list[End
 
 
 def assert_loads(folder: pathlib.Path, count: int, step: int) -> None:
-    """Several processes find the tensors of a step."""
+    """Checks that several processes load the tensors of a step."""
     ended = run(folder, count, "load", step=step)
     assert all(one.found == {"same": True} for one in ended), ended
 
@@ -313,7 +313,7 @@ def test_tensors_that_are_copied_come_when_their_turn_comes(
     saving = _native.save
 
     def save_then(path: Any, tensors: Any, *rest: Any) -> Any:
-        # Nothing was copied before.
+        # No other tensor was copied before.
         assert there == ["plain"]
         assert [callable(tensor[3]) for tensor in tensors if tensor[0] != "plain"] == [True, True]
         return saving(path, tensors, *rest)
@@ -350,7 +350,7 @@ def test_a_process_that_dies_or_has_a_full_disk_leaves_the_old_state(
     with sd.safe_open(state) as f:
         assert f.metadata() == {"step": "1"}
     assert sd.check(state, verify_data=True)
-    # The next save removes what the dead one left.
+    # The next save removes the files of the dead process.
     run(tmp_path, 1, "save", steps=[3])
     assert len(os.listdir(state.with_name("state.sds.parts"))) == 1
     assert sorted(os.listdir(state.parent)) == ["state.sds", "state.sds.parts"]

@@ -1,4 +1,4 @@
-"""Examples of docstrings, as somebody pastes them into a new interpreter."""
+"""Runs the examples of docstrings, each in a new interpreter."""
 
 from __future__ import annotations
 

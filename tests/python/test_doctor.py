@@ -16,7 +16,7 @@ KINDS = pathlib.Path(__file__).parent.parent / "data" / "kinds"
 
 @pytest.fixture
 def venv(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A virtual environment with a jaxlib that is newer than jax."""
+    """Creates a virtual environment with a jaxlib that is newer than jax."""
     (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
     install(tmp_path, "jax", "0.10.0")
     install(tmp_path, "jaxlib", "0.10.2")
@@ -24,7 +24,7 @@ def venv(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def install(environment: pathlib.Path, name: str, version: str) -> None:
-    """Metadata of a package, and nothing else."""
+    """Writes the metadata of a package, and nothing else."""
     site = environment / "lib/python3.12/site-packages"
     folder = site / f"{name}-{version}.dist-info"
     folder.mkdir(parents=True)
@@ -106,5 +106,5 @@ def test_the_first_line_of_a_script_is_quick(venv: pathlib.Path) -> None:
         began = time.perf_counter()
         sd.doctor(venv)
         took.append(time.perf_counter() - began)
-    # The best of several: other tests run beside this one. The contract is 50 ms.
+    # The best of several runs, as other tests run beside this one. The limit is 50 ms.
     assert min(took) < 0.5

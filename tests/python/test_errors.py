@@ -1,4 +1,4 @@
-"""What goes wrong, and how it is told."""
+"""Errors: their classes and messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import serdes_ml as sd
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of the format, a bit at a time."""
+    """Computes the checksum of the format, bit by bit."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte
@@ -29,7 +29,7 @@ def crc32c(data: bytes) -> int:
 
 
 def of_format(data: bytes, number: int, min_consumer: int) -> bytes:
-    """A state whose header says that a build of this number wrote it."""
+    """Returns the state with a header that says which build wrote it."""
     changed = bytearray(data)
     changed[8:20] = struct.pack("<iii", number, number, min_consumer)
     changed[28:32] = struct.pack("<I", crc32c(bytes(changed[:28])))
@@ -138,7 +138,7 @@ def test_an_error_of_a_file_names_it_and_what_can_be_done(
     with pytest.raises(sd.Unsupported) as caught:
         sd.load_file(other)
     assert str(other) in str(caught.value)
-    # What it names makes a state of it.
+    # The function that the message names converts the file to a state.
     assert "serdes_ml.convert" in str(caught.value)
     sd.convert(other, path)
     whole = path.read_bytes()
@@ -155,7 +155,7 @@ def test_an_error_of_a_file_names_it_and_what_can_be_done(
         with pytest.raises(kind) as named:
             sd.load_file(path)
         assert str(named.value).startswith(f"{path}: ")
-        # Of bytes there is no file to name.
+        # For bytes there is no file to name.
         with pytest.raises(kind) as unnamed:
             sd.load(broken)
         assert str(path) not in str(unnamed.value)

@@ -1,4 +1,4 @@
-"""Files of tensors: what is saved comes back, by whatever it was given as."""
+"""Files of tensors: saved values of every kind are restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serdes_ml import _arrays
 
 
 def numbers(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    """Values that every type has, narrow ones included."""
+    """Returns values that every type has, including narrow types."""
     count = int(np.prod(shape))
     values = np.arange(count) % 2
     return values.reshape(shape).astype(dtype)
@@ -66,7 +66,7 @@ def test_arrays_in_any_order_of_memory_come_back_in_rows(path: pathlib.Path) -> 
 
 
 class OnlyDlpack:
-    """An array of a framework that this package does not know."""
+    """An array of a framework that this package does not support."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

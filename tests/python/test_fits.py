@@ -65,7 +65,7 @@ def test_fits_gives_a_plugin_so_much_time(path: pathlib.Path) -> None:
 
 
 class Device:
-    """A device of JAX that says what it has free."""
+    """A device of JAX that reports its free memory."""
 
     def __init__(self, free: int) -> None:
         self.free = free
@@ -76,7 +76,7 @@ class Device:
 
 @pytest.fixture
 def sdj(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module, with devices that each say what they have free: so many bytes as the id."""
+    """Returns the module, with devices whose free memory is 100 bytes plus their id."""
     os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     pytest.importorskip("jax")
@@ -87,7 +87,7 @@ def sdj(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def mesh_of(count: int, *names: str) -> Any:
-    """A mesh of so many devices over axes of these names, all but the first of one device."""
+    """Returns a mesh of devices over named axes, of which all but the first have size 1."""
     import jax
 
     devices = np.array(jax.devices()[:count]).reshape(-1, *[1] * (len(names) - 1))
@@ -116,7 +116,7 @@ def test_fits_counts_what_load_puts_on_each_device(path: pathlib.Path, sdj: Any)
     assert (fit.ok, fit.devices, fit.bytes) == (False, "4 cpu devices", 396)
     assert "host" in [row.what for row in fit.rows]
     assert sdj.fits(path, mesh=mesh_of(8, "x")).ok
-    # As it was saved: b lay on one device alone.
+    # With the saved shardings b is on one device only.
     saved = sdj.fits(path, devices=jax.devices()[:4])
     assert [row.needed for row in saved.rows if row.what == "memory"] == [108, 96, 96, 96]
     assert [row.ok for row in saved.rows if row.what == "mesh"] == [True]
@@ -139,7 +139,7 @@ def test_fits_has_a_row_for_each_leaf_that_cannot_lie_there(path: pathlib.Path, 
     refused = sdj.fits(path, like)
     assert [row.needed for row in refused.rows if row.what == "leaf"] == ["bia", "w"]
     assert "has 'bias'" in refused.rows[-2].message
-    # Two bytes an element, on the default device.
+    # Two bytes per element, on the default device.
     fit = sdj.fits(path, {"w": half}, cast=True)
     assert [(row.what, row.ok, row.needed) for row in fit.rows if row.device is not None] == [
         ("memory", True, 4)

@@ -22,7 +22,7 @@ from serdes_ml import jax as sdj  # noqa: E402
 
 
 def sharding(rows: int, columns: int, *spec: Any) -> NamedSharding:
-    """A sharding over a mesh of this many devices."""
+    """Returns a sharding over a mesh of rows and columns of devices."""
     devices = np.array(jax.devices()[: rows * columns]).reshape(rows, columns)
     return NamedSharding(Mesh(devices, ("x", "y")), PartitionSpec(*spec))
 
@@ -61,7 +61,7 @@ def test_a_state_knows_its_shardings(path: pathlib.Path) -> None:
 
 
 class State:
-    """A training state of somebody's own."""
+    """A training state of a user's own class."""
 
     def __init__(self, params: Any, step: Any) -> None:
         self.params, self.step = params, step
@@ -162,7 +162,7 @@ def test_typed_random_keys_come_back_as_keys_on_any_mesh(path: pathlib.Path) -> 
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))
     assert loaded["many"].sharding == sharding(2, 2, "y")
-    # To others they are numbers.
+    # Without JAX they are loaded as numbers.
     assert sd.load_file(path)["many"].shape == (8, 2)
     with pytest.raises(ValueError, match="'one' is key<fry>"):
         sdj.load(path, {"one": tree["rbg"]})
@@ -282,7 +282,7 @@ def test_the_best_and_every_nth_step_stay(tmp_path: pathlib.Path) -> None:
             steps.save(70, {"w": jnp.zeros(1)})
         steps.save_async(70, {"w": jnp.zeros(1)}, metrics={"loss": 0.1}).result()
         assert steps.all() == [30, 40, 60, 70]
-    # Another process knows them as well.
+    # A new object, as in another process, finds them as well.
     assert sdj.Steps(tmp_path, metric="loss").best() == 70
     assert sdj.Steps(tmp_path, metric="loss", mode="max").best() == 60
     for wrong in ({"keep_every": 2}, {"keep": 1, "keep_best": 1}, {"keep": 1, "keep_every": 0}):
@@ -296,7 +296,7 @@ def test_a_step_to_which_a_run_went_back_stays(tmp_path: pathlib.Path) -> None:
     with sdj.Steps(tmp_path, keep=2) as steps:
         for step in (10, 20, 30):
             steps.save(step, {"step": step})
-        # A run that begins anew at 15 must not lose what it saves there.
+        # A run that restarts at step 15 must not lose the states that it saves from there.
         steps.save(15, {"step": 15})
         assert steps.all() == [15, 20, 30]
         steps.save_async(16, {"step": 16}).result()
@@ -334,7 +334,7 @@ def test_tensors_are_loaded_onto_the_device_that_is_asked_for(path: pathlib.Path
 def test_steps_remove_what_was_removed_half_way(tmp_path: pathlib.Path) -> None:
     with sdj.Steps(tmp_path.as_uri(), keep=2) as steps:
         for step in (1, 2, 3):
-            # Of a process that died between the state and its parts.
+            # As left by a process that died between removing the state and its parts.
             (tmp_path / f"step-{step:08}.sds.parts").mkdir()
             steps.save(step, {"w": jnp.zeros(1)})
         assert steps.all() == [2, 3]
@@ -500,7 +500,7 @@ print("done", index)
 
 
 def run_processes(count: int, action: str, path: pathlib.Path) -> list[str]:
-    """What each of several processes of jax.distributed prints."""
+    """Runs several processes of jax.distributed; returns the output of each."""
     import socket
 
     with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""Trees that a server is to keep: it does, or says that it cannot."""
+"""Trees that a server should keep: it keeps them, or says that it cannot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with sdj.connect(sys.argv[1], name="run") as connection:
 """
 
 
-# Two saves, the tree, and a third one that is asked for while the server waits for its sessions.
+# Saves twice, prints the tree, and saves again while the server waits for its sessions to end.
 DRAINED = """
 import sys
 import numpy as np
@@ -50,7 +50,7 @@ with sdj.connect(sys.argv[1], name="run") as connection:
     print(connection.arrays()["step"], flush=True)
 """
 
-# The server ends the package's own session, which has nothing, and the next call opens another.
+# The server ends the package's own session, which has no arrays, and the next call opens another.
 IDLE = """
 import sys, time
 import numpy as np
@@ -99,11 +99,11 @@ class Server(NamedTuple):
     log: pathlib.Path
 
     def sessions(self) -> int:
-        """How many sessions have been opened."""
+        """Returns the number of sessions that were opened."""
         return self.log.read_text().count("session open")
 
     def read_tokens(self) -> None:
-        """Have it read its tokens again, and wait until it has."""
+        """Makes the server read its tokens again, and waits until it has."""
         before, end = self.log.read_text().count("other tokens"), time.monotonic() + 30
         self.process.send_signal(signal.SIGHUP)
         while self.log.read_text().count("other tokens") == before:
@@ -113,7 +113,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(log: pathlib.Path, *options: str) -> Iterator[Server]:
-    """A server that logs its sessions, and stops at the end."""
+    """Starts a server that logs its sessions, and stops it at the end."""
     command = [sys.executable, "-m", "serdes_ml", "serve", "--listen", "127.0.0.1:0", "-v"]
     with (
         log.open("w") as errors,
@@ -131,12 +131,12 @@ def serving(log: pathlib.Path, *options: str) -> Iterator[Server]:
 
 @pytest.fixture
 def log(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A place for the log of a server."""
+    """Returns a path for the log of a server."""
     return tmp_path / "log"
 
 
 def client(program: str, *arguments: str) -> str:
-    """What a client prints."""
+    """Runs a client; returns its output."""
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -164,7 +164,7 @@ def test_save_takes_one_session_which_outlasts_a_drain(
             assert program.stdin is not None
             assert program.stdout is not None
             assert program.stdout.readline() == "1 [1.0, 1.0, 1.0]\n"
-            # JAX's, and one for all that was kept and read.
+            # The session of JAX, and one for all saves and reads of the package.
             assert server.sessions() == 2
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.5)
@@ -181,7 +181,7 @@ def test_a_session_that_the_server_ended_is_opened_anew(
     options = ("--state", str(tmp_path / "kept.sds"), "--limit", "idle-session-seconds=1")
     with serving(log, *options) as server:
         said = client(IDLE, server.address)
-        # JAX's; one that had nothing; and one that has an array, and stays.
+        # The session of JAX; one without arrays, which ended; and one that has an array, and stays.
         assert server.sessions() == 3, log.read_text()
     lines = said.splitlines()
     assert lines[:2] == ["{}", "['w']"], said
@@ -201,7 +201,7 @@ def test_arrays_follow_a_new_token(tmp_path: pathlib.Path, log: pathlib.Path) ->
         assert client(TOKENS, server.address, OLD) == "None []\n1\n"
         write(OLD, NEW)
         server.read_tokens()
-        # The first save by the new token takes the place of what the old one kept.
+        # The first save with the new token replaces the arrays that were kept for the old one.
         assert client(TOKENS, server.address, NEW, OLD) == "1 [0, 1, 2]\n2\n"
         write(NEW)
         server.read_tokens()

@@ -1,4 +1,4 @@
-"""The handler, as orbax uses it."""
+"""The handler for orbax, called through orbax."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from serdes_ml.orbax import SerdesHandler  # noqa: E402
 
 
 def tree() -> dict[str, Any]:
-    """A training state."""
+    """Returns a training state."""
     mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
     w = jax.device_put(jnp.arange(64.0).reshape(8, 8), NamedSharding(mesh, PartitionSpec("x", "y")))
     return {"params": {"w": w}, "step": 7}

@@ -1,4 +1,4 @@
-"""The examples of the page for people who come from elsewhere run as they stand there."""
+"""Runs the examples of the page for users of other packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BLOCKS = [
 
 
 def imported(block: str) -> set[str]:
-    """The packages that a block imports."""
+    """Returns the packages that a block imports."""
     source = "".join(example.source for example in doctest.DocTestParser().get_examples(block))
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
@@ -27,7 +27,7 @@ def imported(block: str) -> set[str]:
             found.update(name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             found.add((node.module or "").partition(".")[0])
-            # Modules of this package are there with what they are for alone.
+            # Modules of this package need the framework of their name.
             found.update({"jax", "torch"} & {name.name for name in node.names})
     return found
 

@@ -1,4 +1,4 @@
-"""What the ways of saving hold at a time besides the arrays that they are given."""
+"""Peak memory of each way of saving, besides the given arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZE = 6 * 32 * MIB
 
 
 def peaks(program: str, path: pathlib.Path) -> list[int]:
-    """What the program prints."""
+    """Runs a program; returns the numbers that it prints."""
     output = subprocess.check_output([sys.executable, "-c", PROLOGUE + program, str(path)])
     return [int(line) for line in output.split()]
 
@@ -52,8 +52,8 @@ again = peak(lambda: sd.save(arrays))
 assert data == again
 """
     for found in peaks(program, path):
-        # Memory of before that goes back to the system meanwhile makes a peak look smaller: 1.4 MiB
-        # were seen.
+        # Earlier memory that is returned to the system meanwhile makes a peak look smaller: by up
+        # to 1.4 MiB so far.
         assert SIZE - 8 * MIB <= found <= SIZE + 64 * MIB
 
 
@@ -107,7 +107,7 @@ def test_a_background_save_returns_when_the_arrays_may_change(path: pathlib.Path
     jax = pytest.importorskip("jax")
     sdj = pytest.importorskip("serdes_ml.jax")
     own = np.zeros(16 * MIB, np.float32)
-    # On a processor jax may keep the very memory of the array.
+    # On CPUs jax may use the array's memory without a copy.
     tree = {"w": jax.device_put(own)}
     before = np.array(tree["w"])
     future = sdj.save_async(path, tree, sync=False)

@@ -1,6 +1,6 @@
 """Several processes of jax.distributed: every change of topology, deaths and full disks.
 
-With SERDES_FULL=1 all topologies meet all others, and processes die at more moments.
+With SERDES_FULL=1 all pairs of topologies are tested, and processes die at more moments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROCESS = pathlib.Path(__file__).with_name("jax_process.py")
 
 
 class Topology(NamedTuple):
-    """Devices of a job, and the processes that have them."""
+    """The numbers of devices and of processes of a job."""
 
     devices: int
     processes: int
@@ -39,7 +39,7 @@ TOPOLOGIES = ALL if FULL else [Topology(1, 1), Topology(4, 2), Topology(8, 4)]
 
 
 class Ended(NamedTuple):
-    """How a process ended."""
+    """The end of a process: its status and result."""
 
     status: int
     found: Any
@@ -47,7 +47,7 @@ class Ended(NamedTuple):
 
 
 def run(topology: Topology, action: str, **asked: Any) -> list[Ended]:
-    """Run the processes of a job to their ends."""
+    """Runs the processes of a job until they end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -76,7 +76,7 @@ def run(topology: Topology, action: str, **asked: Any) -> list[Ended]:
 
 
 def run_well(topology: Topology, action: str, **asked: Any) -> list[Any]:
-    """What each of the processes found, none of which failed."""
+    """Runs the processes of a job, none of which may fail; returns their results."""
     ended = run(topology, action, **asked)
     assert all(one.status == 0 and one.found is not None for one in ended), ended
     return [one.found for one in ended]
@@ -84,12 +84,12 @@ def run_well(topology: Topology, action: str, **asked: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
-    """A state of every topology."""
+    """Saves a state with every topology."""
     folder = tmp_path_factory.mktemp("states")
     found: dict[str, pathlib.Path] = {}
     for number, topology in enumerate(TOPOLOGIES):
         path = found[str(topology)] = folder / f"{topology}.sds"
-        # In the background or not: both are the same to a reader.
+        # Half of the saves run in the background, which makes no difference to a reader.
         run_well(topology, "save", path=str(path), step=number, background=bool(number % 2))
     return found
 
@@ -114,13 +114,13 @@ def test_a_job_of_several_processes_writes_each_shard_once(
         assert sd.check(states[str(topology)], verify_data=True)
 
 
-# What may be read besides data: headers, indexes, the ends of parts.
+# Limit on the bytes that may be read besides data: headers, indexes, the ends of parts.
 AROUND = 256 << 10
 
 
 def test_a_process_reads_what_its_shards_need_and_little_more(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "state.sds")
-    # 16 MiB in each leaf: a shard of rows is 2 MiB, and lies in chunks of its own.
+    # 16 MiB in each leaf: a shard of rows is 2 MiB, in chunks of its own.
     shape, leaves = [2048, 2048], ["rows", "columns"]
     run_well(Topology(8, 4), "save", path=path, shape=shape, leaves=leaves)
     asked: dict[str, Any] = {"paths": [path], "shape": shape}
@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_leaves_the_old_state_or_the_new_one(
     ended = run(topology, "attempt", step=2, victim=victim, **asked, **moment)
     assert ended[victim].status < 0, ended[victim]
     for index, one in enumerate(ended):
-        # Where the first process is gone, jax itself may end the others before they have said so.
+        # After the first process has died, jax may end the others before they report it.
         if index != victim and not (victim == 0 and one.found is None and one.status != 0):
             assert one.found["raised"] == "SerdesError", one
     step = 2 if moment["when"] == "merged" else 1
@@ -163,7 +163,7 @@ def test_a_process_that_is_killed_leaves_the_old_state_or_the_new_one(
     (found,) = run_well(Topology(1, 1), "load", paths=[path])
     with sd.safe_open(path) as f:
         assert json.loads(f._open().own["serdes_ml.leaves"]) == {"step": step}
-    # The next save cleans up what the dead one left.
+    # The next save removes the files of the dead process.
     run_well(topology, "save", path=path, step=3)
     assert sorted(os.listdir(tmp_path)) == ["state.sds", "state.sds.parts"]
     assert len(os.listdir(f"{path}.parts")) == 4

@@ -1,5 +1,5 @@
-"""A disk that is full and a store that refuses: an exception of the right class, nothing left over,
-and what was there before still loads.
+"""A full disk and a store that refuses requests: they cause an exception of the right class, leave
+no files, and the previous state still loads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ jax = pytest.importorskip("jax")
 sdj = pytest.importorskip("serdes_ml.jax")
 
 SMALL = {"w": jax.numpy.arange(100.0)}
-# More than the disk has, in one array and in many.
+# More bytes than fit on the disk, in one array and in many.
 LARGE = {"w": jax.numpy.ones(1 << 19)}
 MANY = {f"w{number}": jax.numpy.ones(500) for number in range(600)}
 
@@ -61,7 +61,7 @@ def test_a_full_disk_is_an_error_of_the_system_and_the_old_states_stay(
 
 
 class Refusing:
-    """A store that answers every request with one status, and notes what it was asked."""
+    """A store that answers every request with one status, and records the requests."""
 
     def __init__(self) -> None:
         self.status = 403
@@ -93,7 +93,7 @@ class Refusing:
 
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Refusing]:
-    """A store to which the environment leads."""
+    """Starts a store, and sets the environment to it."""
     store = Refusing()
     for name, value in {
         "ACCESS_KEY_ID": "id",
@@ -124,7 +124,7 @@ def test_a_store_that_refuses_the_credentials_is_a_permission_error(
         attempt("s3://bucket")
     assert "hidden" not in str(caught.value)
     assert str(caught.value.filename).startswith("s3://bucket/")
-    # It is asked once: what is refused now is refused again.
+    # A refused request is not retried.
     assert len(refusing.asked) == 1
 
 

@@ -1,4 +1,4 @@
-"""Parts of tensors: as numpy cuts them, and at the price of what they cross."""
+"""Slices of tensors: equal to numpy's, and reading only the chunks that they cross."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INDICES: list[Any] = [
 
 @pytest.fixture
 def state(path: pathlib.Path) -> pathlib.Path:
-    """A state with a cube, a scalar and nothing."""
+    """Writes a state with a cube, a scalar and an empty tensor."""
     tensors = {"cube": CUBE, "scalar": np.array(5.0), "empty": np.empty((0, 4))}
     sd.save_file(tensors, path)
     return path
@@ -76,7 +76,7 @@ def test_indices_that_numpy_would_not_take_or_that_lie_outside(
 
 @pytest.mark.parametrize("index", [True, np.True_, np.array([0, 1]), [0, 1], (0, np.array([1]))])
 def test_masks_and_lists_of_indices_are_refused_in_words(state: pathlib.Path, index: Any) -> None:
-    # numpy has copies for them, of elements here and there; a bool is no number to it.
+    # numpy copies scattered elements for these indices, and does not treat a bool as a number.
     with sd.safe_open(state) as f, pytest.raises(IndexError, match="expected numbers, slices"):
         f.get_slice("cube")[index]
 

@@ -1,4 +1,4 @@
-"""States of the steps of a run: which of them stay, and what a killed saver leaves."""
+"""States of the steps of a run: their retention, and the files that a killed process leaves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TREE = {"w": jnp.ones(2)}
 
 
 def damage(path: pathlib.Path | str) -> None:
-    """Change a byte of the data of a state."""
+    """Changes a byte of the data of a state."""
     file = pathlib.Path(path)
     data = bytearray(file.read_bytes())
     at = data.index(b"\x00\x00\x80\x3f" * 2)
@@ -46,7 +46,7 @@ def test_latest_valid_passes_over_what_is_damaged(tmp_path: pathlib.Path) -> Non
     with pytest.warns(UserWarning, match="is passed over: corrupt") as warned:
         assert steps.latest(valid=True) == 1
     assert [str(one.message)[:6] for one in warned] == ["step 3", "step 2"]
-    # Where it was asked for, and not in the package.
+    # The warnings point at the caller, and not into the package.
     assert {one.filename for one in warned} == {__file__}
     steps.delete(1)
     with pytest.warns(UserWarning, match="is passed over"):
@@ -59,10 +59,10 @@ def test_retention_keeps_the_newest_the_best_and_each_nth(tmp_path: pathlib.Path
     with sdj.Steps(tmp_path / "run", **options) as steps:
         for step, loss in losses.items():
             steps.save(step, TREE, metrics={"loss": loss})
-        # Of two that are as good the newer one counts; NaN is not the best of anything.
+        # Of two equal values the newer one counts; NaN is never the best.
         assert steps.all() == [2, 10, 12, 20, 22, 23]
         assert (steps.best(), steps.metrics(12)) == (2, {"loss": 0.2})
-    # Another process knows what was saved before; the best are now the greatest.
+    # A new object, as in another process, finds the steps. The best value is now the largest.
     with sdj.Steps(tmp_path / "run", **{**options, "mode": "max", "keep_best": 1}) as steps:
         assert steps.best() == 10
         steps.save(24, TREE, metrics={"loss": 0.0})
@@ -142,7 +142,7 @@ def test_a_saver_that_is_killed_leaves_whole_states(tmp_path: pathlib.Path) -> N
         command = [sys.executable, "-W", "error", "-c", SAVER, str(folder), str(last)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as saver:
             assert saver.stdout is not None
-            # Whoever goes on is told of the last state, and of no damage.
+            # The next process finds the last state, without a warning of damage.
             assert saver.stdout.readline().strip() == str(last or None), f"seed {seed}"
             time.sleep(moment.uniform(0.05, 0.4))
             saver.send_signal(signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_a_saver_that_is_killed_leaves_whole_states(tmp_path: pathlib.Path) -> N
         assert last == max(found, default=0), f"seed {seed}"
         for step in found:
             assert sd.check(steps.path(step), verify_data=True), f"seed {seed}, step {step}"
-        # What the killed one had not removed yet goes with the next save.
+        # The next save removes what the killed process had not removed yet.
         last += 1
         steps.save(last, TREE, metrics={"loss": 1000.0})
         own[last] = 1000.0
@@ -162,7 +162,7 @@ def test_a_saver_that_is_killed_leaves_whole_states(tmp_path: pathlib.Path) -> N
         best = min(there, key=lambda step: (own.get(step, abs(step - 7) + 1.0), -step))
         stay = {*sorted(there)[-2:], best, *(step for step in there if step % 50 == 0)}
         assert set(steps.all()) == stay, f"seed {seed}"
-    # Partial files of steps that nobody saved again have gone with the states of their time.
+    # Partial files of steps that were not saved again were removed with the states of their time.
     for more in (10, 20):
         steps.save(last + more, TREE, metrics={"loss": 1000.0})
     names = {file.name for file in folder.iterdir()}

@@ -27,7 +27,7 @@ DTYPES = [
     torch.complex64,
     torch.complex128,
 ]
-# Those that older releases do not have.
+# Types that older releases do not have.
 DTYPES += [
     getattr(torch, name) for name in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, name)
 ]

@@ -1,4 +1,4 @@
-"""What lies on devices comes to the host when its turn comes: few copies are there at a time."""
+"""Arrays on devices are copied to the host one after the other, with few copies at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = 1 << 20
 
 
 class Device:
-    """A device that counts its arrays on the host, or on their way there."""
+    """A device that counts its arrays on the host, or on the way to it."""
 
     def __init__(self) -> None:
         self.there = self.most = 0
@@ -35,7 +35,7 @@ class Device:
 
 
 class OnDevice:
-    """An array of one mebibyte on a device: its copy is there from the time that it was begun."""
+    """An array of one mebibyte on a device, whose copy exists as soon as it is begun."""
 
     def __init__(self, device: Device, number: int) -> None:
         self.device, self.number = device, number
@@ -49,13 +49,13 @@ class OnDevice:
 
 
 def taken(value: OnDevice) -> np.ndarray[Any, Any]:
-    """The copy that was begun."""
+    """Returns the copy that was begun."""
     assert value.copy is not None
     return value.copy
 
 
 def functions(device: Device, transfers: Transfers, count: int) -> list[Callable[[], Any]]:
-    """What makes the copies."""
+    """Returns the functions that make the copies."""
     return [transfers.later(OnDevice(device, number), SIZE, taken) for number in range(count)]
 
 
@@ -101,7 +101,7 @@ def test_a_save_holds_few_copies_and_writes_all(path: pathlib.Path, sharded: boo
         tensors = [(f"w{n:02}", "U8", (SIZE,), copy) for n, copy in enumerate(copies)]
     told: list[tuple[int, int]] = []
     _native.save(str(path), tensors, None, "current", False, None, lambda *at: told.append(at))
-    # One is written, and one before it may not have been let go yet.
+    # One copy is being written, and the one before it may not have been released yet.
     assert device.most <= 2 + 2
     assert told[-1] == (count * SIZE, count * SIZE)
     loaded = sd.load_file(path)

@@ -1,4 +1,4 @@
-"""Each kind of node that flax, optax and equinox have: there and back, with and without `like`."""
+"""Saves and loads each kind of node of flax, optax and equinox, with and without `like`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from serdes_ml._trees import flatten  # noqa: E402
 
 @struct.dataclass
 class Struct:
-    """A dataclass of flax with a field that is no leaf."""
+    """A dataclass of flax with a field that is not a leaf."""
 
     w: Any
     name: str = struct.field(pytree_node=False)
@@ -41,7 +41,7 @@ class Struct:
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["w", "key"], meta_fields=["size"])
 @dataclasses.dataclass
 class Registered:
-    """A dataclass of Python with a field that is no leaf."""
+    """A dataclass of Python with a field that is not a leaf."""
 
     w: Any
     key: Any
@@ -69,17 +69,17 @@ class Net(nnx.Module):
 
 
 def params() -> dict[str, Any]:
-    """Parameters to be optimised."""
+    """Returns parameters to be optimised."""
     return {"a": jnp.ones(2), "b": jnp.full((2, 2), 3.0)}
 
 
 def perceptron() -> Any:
-    """The arrays of a model of equinox."""
+    """Returns the arrays of a model of equinox."""
     return eqx.filter(eqx.nn.MLP(2, 1, 4, 2, key=jax.random.key(0)), eqx.is_inexact_array)
 
 
 def boxed() -> Any:
-    """Parameters of linen that say over which axes they lie."""
+    """Returns parameters of linen with the names of their axes."""
     init = linen.with_partitioning(linen.initializers.ones, ("x", None))
     logical = linen.with_logical_partitioning(linen.initializers.ones, ("embed", "mlp"))
     dense = linen.Dense(3, kernel_init=init)
@@ -88,26 +88,26 @@ def boxed() -> Any:
     return [one.init(jax.random.key(0), ones) for one in (dense, other)]
 
 
-# A static field of a train state: each call would make another one.
+# A static field of a train state, made once because each call would return another object.
 OPTIMIZER = optax.adam(1e-3)
 
 
 def train_state() -> Any:
-    """A state of flax with an optimizer, and what scales its gradients and stops it."""
+    """Returns a train state of flax with an optimizer, scaled gradients and early stopping."""
     state = TrainState.create(apply_fn=None, params=params(), tx=OPTIMIZER)
     scale = DynamicScale(fin_steps=jnp.int32(0), scale=jnp.float32(2.0))
     return state.replace(step=jnp.int32(0)), scale
 
 
 def metrics() -> Any:
-    """Metrics of nnx that have seen some values."""
+    """Returns metrics of nnx that have some values."""
     found = nnx.MultiMetric(loss=nnx.metrics.Average("loss"), spread=nnx.metrics.Welford("x"))
     found.update(loss=jnp.ones(2), x=jnp.arange(3.0))
     return nnx.state(found)
 
 
 def layers() -> Any:
-    """Layers of equinox with states of their own, and one that two others share."""
+    """Returns layers of equinox with states of their own, and one that two others share."""
     model, state = eqx.nn.make_with_state(eqx.nn.SpectralNorm)(
         eqx.nn.Linear(2, 2, key=jax.random.key(0)), "weight", key=jax.random.key(1)
     )
@@ -117,7 +117,7 @@ def layers() -> Any:
 
 
 def partitioned() -> Any:
-    """An optimizer for each group of parameters."""
+    """Returns the state of an optimizer for each group of parameters."""
     groups = {"x": optax.adam(1e-3), "y": optax.sgd(0.1, momentum=0.9)}
     return optax.multi_transform(groups, {"a": "x", "b": "y"}).init(params())
 
@@ -180,7 +180,7 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 
 def made(kind: type) -> Any:
-    """An object of a class with an array in each field; None of a class that has none to fill."""
+    """Returns an object of a class with an array in each field, or None if none can be set."""
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return kind(*(jnp.full(2, number) for number in range(len(kind._fields))))
     if not dataclasses.is_dataclass(kind):
@@ -197,7 +197,7 @@ def made(kind: type) -> Any:
 
 
 def nodes(package: str) -> dict[str, Any]:
-    """An object of each class of a package that JAX knows as a node, by the class's name."""
+    """Returns an object of each class of a package that is a JAX node, by the class's name."""
     found: dict[str, Any] = {}
     modules = [one for name, one in sys.modules.items() if name.split(".")[0] == package]
     classes = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
@@ -208,7 +208,7 @@ def nodes(package: str) -> dict[str, Any]:
             one = made(kind)
             leaves = jax.tree.leaves(one)
         except Exception:
-            # What a class wants of its fields is its own; those are among the kinds above.
+            # Some classes have requirements on their fields; the kinds above include them.
             continue
         if leaves and leaves[0] is not one and all(isinstance(leaf, jax.Array) for leaf in leaves):
             found[f"{kind.__module__}.{kind.__qualname__}"] = one
@@ -216,7 +216,7 @@ def nodes(package: str) -> dict[str, Any]:
 
 
 def values(tree: Any) -> dict[str, Any]:
-    """The leaves by their names, keys as their numbers."""
+    """Returns the leaves by their names, with keys as their numbers."""
 
     def value(leaf: Any) -> Any:
         is_keys = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
@@ -226,7 +226,7 @@ def values(tree: Any) -> dict[str, Any]:
 
 
 def same(found: Any, expected: dict[str, Any]) -> None:
-    """Compare leaves by their names."""
+    """Compares leaves by their names."""
     leaves = values(found)
     assert sorted(leaves) == sorted(expected)
     for name, leaf in leaves.items():
@@ -242,7 +242,7 @@ def test_a_tree_of_each_kind_comes_back(path: pathlib.Path, kind: str) -> None:
         loaded = sdj.load(path, like)
         assert jax.tree.structure(loaded) == jax.tree.structure(tree)
         same(loaded, values(tree))
-    # Without it by the same names, in containers that need no import.
+    # Without `like` the leaves have the same names, in containers that need no import.
     plain = sdj.load(path)
     same(plain, values(tree))
     kinds: set[type] = set()

@@ -1,4 +1,4 @@
-"""Trees that come back as they were saved, with and without something that they are to be like."""
+"""Saves and loads trees, with and without `like`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from serdes_ml._trees import nested  # noqa: E402
 
 
 class Pair(NamedTuple):
-    """A named tuple of somebody's own."""
+    """A named tuple of a user's own."""
 
     left: Any
     right: Any
@@ -39,17 +39,17 @@ class Bare:
         self.children = children
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
-        """Its children."""
+        """Returns the children."""
         return self.children, None
 
     @classmethod
     def tree_unflatten(cls, _: None, children: Any) -> Bare:
-        """A node of these."""
+        """Returns a node with the given children."""
         return cls(*children)
 
 
 def same(found: Any, expected: Any) -> None:
-    """Compare two trees: kinds of containers, keys, leaves."""
+    """Compares two trees: kinds of containers, keys, leaves."""
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
@@ -204,7 +204,7 @@ def test_values_that_are_no_tensors_are_not_left_out_in_silence(path: pathlib.Pa
 
 
 def mesh(rows: int, columns: int, *names: str) -> Mesh:
-    """A mesh of this many devices."""
+    """Returns a mesh of rows and columns of devices."""
     devices = np.array(jax.devices()[: rows * columns]).reshape(rows, columns)
     return Mesh(devices, names)
 
@@ -309,13 +309,13 @@ def test_trees_of_optax_come_back(path: pathlib.Path) -> None:
     same(sdj.load(path, like=jax.eval_shape(lambda: tree)), tree)
     plain = sdj.load(path)
     same(plain["params"], params)
-    # A chain is a tuple of tuples, and its named tuples are dicts of their fields.
+    # A chain is loaded as a tuple of tuples, and its named tuples as dicts of their fields.
     clip, (adam, *_) = plain["opt"]
     assert clip == {}
     assert sorted(adam) == ["count", "mu", "nu"]
     assert int(adam["count"]) == 3
     same(adam["mu"], state[1][0].mu)
-    # A program that has the class makes it of the fields.
+    # A program that has the class can build it from the fields.
     again = optax.ScaleByAdamState(**adam)
     same(again, state[1][0])
 

@@ -1,4 +1,4 @@
-"""What a checker of types refuses, and what it takes."""
+"""Programs that a type checker refuses, and programs that it accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-# Lines that a checker is to refuse say the code of mypy's error.
+# Lines that a checker must refuse have the code of mypy's error.
 PROGRAM = """
 import numpy as np
 import serdes_ml as sd
@@ -56,7 +56,7 @@ REFUSED = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if "  #
 
 @pytest.fixture
 def program(tmp_path: pathlib.Path) -> pathlib.Path:
-    """The program, in a folder of its own."""
+    """Writes the program into a folder of its own."""
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     return path

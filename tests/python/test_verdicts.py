@@ -1,4 +1,4 @@
-"""Verdicts: the command's own, as objects of Python."""
+"""Verdicts: equal to those of the command, as objects of Python."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COMMAND = [sys.executable, "-m", "serdes_ml"]
 
 
 def printed(*arguments: str) -> list[Any]:
-    """What the command prints with ``--json``."""
+    """Returns the output of the command with ``--json``."""
     ran = subprocess.run([*COMMAND, *arguments, "--json"], capture_output=True, text=True)
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 @pytest.fixture
 def models(data: pathlib.Path) -> pathlib.Path:
-    """SavedModels, good and odd."""
+    """Returns the folder of SavedModels, good and odd."""
     return data / "tensorflow" / "sm"
 
 

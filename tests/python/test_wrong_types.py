@@ -1,4 +1,4 @@
-"""Arguments of another type: every public function says what was found and expected."""
+"""Arguments of a wrong type: every public function says what was found and expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import serdes_ml as sd
 
 
 class Case(NamedTuple):
-    """A function, how it is called rightly, and the parameters that take anything."""
+    """A function, a correct call of it, and its parameters that accept any type."""
 
     function: Callable[..., Any]
     right: dict[str, Any]
@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
 
 def of_package(folder: pathlib.Path) -> dict[str, Case]:
-    """The functions that need no framework."""
+    """Returns the functions that need no framework."""
     state, other = folder / "state.sds", folder / "other.sds"
     tensors = {"w": np.ones(2)}
     sd.save_file(tensors, state)
@@ -50,7 +50,7 @@ def of_package(folder: pathlib.Path) -> dict[str, Case]:
 
 
 def of_jax(folder: pathlib.Path) -> dict[str, Case]:
-    """Those of `serdes_ml.jax`."""
+    """Returns the functions of `serdes_ml.jax`."""
     os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     pytest.importorskip("jax")
@@ -85,7 +85,7 @@ def of_jax(folder: pathlib.Path) -> dict[str, Case]:
 
 
 def of_torch(folder: pathlib.Path) -> dict[str, Case]:
-    """Those of `serdes_ml.torch`."""
+    """Returns the functions of `serdes_ml.torch`."""
     torch = pytest.importorskip("torch")
     from serdes_ml import torch as sdt
 
@@ -118,7 +118,7 @@ def test_each_argument_says_what_was_found_and_expected(
             assert error.found == "a value of type object", (name, parameter)
             assert error.expected, (name, parameter)
             assert error.expected in str(error), (name, parameter)
-            # An argument, and nothing that was tried on the way.
+            # The error names an argument, and does not show exceptions of earlier attempts.
             assert error.__context__ is None or error.__suppress_context__, (name, parameter)
 
 

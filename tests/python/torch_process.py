@@ -1,8 +1,8 @@
-"""One process of several of torch.distributed, which does what the tests of them ask for.
+"""One of several processes of torch.distributed; runs an action for the tests.
 
     python torch_process.py STORE COUNT INDEX ACTION JSON
 
-It prints one line of JSON behind the word `found`: what it found, or what it raised.
+It prints one line of JSON after the word `found`: its result, or the exception that it raised.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PLACEMENTS: dict[str, Any] = {
     "rows": [Shard(0)],
     "columns": [Shard(1)],
     "copies": [Replicate()],
-    # Fewer rows than processes: some hold nothing of it.
+    # Fewer rows than processes, so some processes hold none of it.
     "few": [Shard(0)],
     "empty": [Shard(0)],
 }
@@ -46,14 +46,14 @@ SHAPES = {"few": (3, 5), "empty": (0, 4)}
 
 
 def values(name: str, step: int) -> Any:
-    """What a tensor holds at a step."""
+    """Returns the value of a tensor at a step."""
     shape = SHAPES.get(name, (10, 6))
     first = sorted(PLACEMENTS).index(name) * 1000 + step * 100_000
     return (torch.arange(shape[0] * shape[1]) + first).reshape(shape).to(torch.float32)
 
 
 def state_dict(step: int) -> dict[str, Any]:
-    """A nested state dict of this step."""
+    """Returns the nested state dict of a step."""
     mesh = init_device_mesh("cpu", (count,))
     tensors = {
         name: distribute_tensor(values(name, step), mesh, placements)
@@ -72,7 +72,7 @@ def full(value: Any) -> Any:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Whether two state dicts have the same values."""
+    """Returns True if two state dicts have the same values."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(
             [same(found[key], one) for key, one in expected.items()]
@@ -80,14 +80,14 @@ def same(found: Any, expected: Any) -> bool:
     if isinstance(expected, (list, tuple)):
         return len(found) == len(expected) and all(map(same, found, expected))
     if isinstance(expected, torch.Tensor):
-        # Every process takes part in putting a tensor together.
+        # Every process takes part in assembling a tensor.
         found, expected = full(found), full(expected)
         return found.dtype == expected.dtype and torch.equal(found, expected)
     return bool(found == expected)
 
 
 def save() -> dict[str, Any]:
-    """Save, once or several times, here or in the background."""
+    """Saves, once or several times, in this thread or in the background."""
     for step in asked["steps"]:
         writer = sdt.StorageWriter(asked["folder"], metadata={"step": str(step)})
         cached = {"enable_plan_caching": True} if asked.get("cached") else {}
@@ -101,13 +101,13 @@ def save() -> dict[str, Any]:
 
 
 def own(step: int) -> dict[str, Any]:
-    """What this process has for itself."""
+    """Returns the state dict of this process alone."""
     shape = (index + 2, 3)
     return {"own": torch.full(shape, float(step + index)), "rank": index, "step": step}
 
 
 def apart() -> dict[str, Any]:
-    """Save and load what each process has for itself, without a word to the others."""
+    """Saves and loads each process's own state dict, without communication between processes."""
     for step in asked["steps"]:
         writer = sdt.StorageWriter(asked["folder"])
         dcp.save(own(step), storage_writer=writer, use_collectives=False)
@@ -118,14 +118,14 @@ def apart() -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-    """Load, and compare."""
+    """Loads, and compares."""
     found = state_dict(-1)
     dcp.load(found, storage_reader=sdt.StorageReader(asked["folder"]))
     return {"same": same(found, state_dict(asked["step"]))}
 
 
 def attempt() -> dict[str, Any]:
-    """Save where one of the processes, the victim, dies or finds its disk full."""
+    """Saves while one of the processes, the victim, dies or has a full disk."""
     found = state_dict(asked["step"])
     if index == asked["victim"]:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -142,5 +142,5 @@ def attempt() -> dict[str, Any]:
 
 ACTIONS = {"save": save, "load": load, "apart": apart, "attempt": attempt}
 print("found", json.dumps(ACTIONS[action]()), flush=True)
-# Without a farewell, which waits for processes that are no more.
+# Skips the shutdown, which waits for processes that have died.
 os._exit(0)
