@@ -1,4 +1,4 @@
-"""The command with addresses of a bucket, over an emulator of S3 and a wire that can be cut. Called by object_store.py."""
+"""Tests the command with addresses of a bucket, over an emulator of S3 and a connection that can be cut. Called by object_store.py."""
 
 import json
 import os
@@ -15,11 +15,11 @@ SECRET = "verysecretkey"
 
 
 class Wire:
-    """Hands connections on to a server, counts what comes back, and misbehaves if it is told to."""
+    """A proxy of a server that counts the bytes of responses, and can delay or cut connections."""
 
     def __init__(self, port):
         self.target, self.received, self.cut_after, self.pause = port, 0, None, 0.0
-        # Seconds that each answer takes longer; requests that wait for one, now and at most.
+        # Additional seconds per response, and the current and the highest number of requests that wait for one.
         self.delay, self.waiting, self.most_waiting = 0.0, set(), 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
@@ -63,7 +63,7 @@ class Wire:
 
 
 def safetensors(path, tensors):
-    """A file of tensors of bytes."""
+    """Writes a file of tensors of bytes; returns its path."""
     header, data = {}, b""
     for name, content in tensors.items():
         header[name] = {"dtype": "U8", "shape": [len(content)], "data_offsets": [len(data), len(data) + len(content)]}
@@ -75,7 +75,7 @@ def safetensors(path, tensors):
 
 
 def check(serdes, s3, port, folder, environment, checks):
-    """What the command does with addresses, in a bucket of its own."""
+    """Tests the command with addresses, in a bucket of its own."""
     s3.create_bucket(Bucket=BUCKET)
     wire = Wire(port)
     environment = environment | {"AWS_ENDPOINT": wire.url, "AWS_SECRET_ACCESS_KEY": SECRET}
@@ -100,7 +100,7 @@ def check(serdes, s3, port, folder, environment, checks):
     def local(name):
         return os.path.join(folder, name)
 
-    # A state goes to an address, is judged there by a little of it, and comes back.
+    # A state is saved at an address, judged there by reading a small part of it, and restored.
     large = safetensors(local("large.safetensors"), {"a": os.urandom(33 << 20), "b": b"123"})
     result = run("save", "--from", large, "-o", at("runs/large.sds"), "--json")
     checks.check("a state is saved at an address", result.returncode == 0, result.stderr)
@@ -112,7 +112,7 @@ def check(serdes, s3, port, folder, environment, checks):
         checks.check(f"{command} reads a little of it", wire.received < 512 << 10, f"{wire.received} bytes")
     result = run("check", at("runs/large.sds"), "--verify-data")
     checks.check("all of it is verified where that is asked for", result.returncode == 0, result.stdout)
-    # 33 MiB are nine requests, which do not wait for one another.
+    # 33 MiB are nine requests, which run at the same time.
     for command in (["check", "--verify-data"], ["restore", "--to", local("side-by-side.safetensors")], ["restore"]):
         wire.delay, wire.most_waiting = 0.3, 0
         result = run(command[0], at("runs/large.sds"), *command[1:])
@@ -139,7 +139,7 @@ def check(serdes, s3, port, folder, environment, checks):
     result = run("restore", at("runs/large.sds"), "--salvage", "--json")
     checks.check("a salvage of an address", result.returncode == 0, result.stderr)
 
-    # Artifacts are judged as those of files are.
+    # Artifacts at addresses are judged like files.
     corpus = os.path.join(ROOT, "tests/data/tensorflow")
     count = 0
     for top in ("sm", "meta"):
@@ -154,7 +154,7 @@ def check(serdes, s3, port, folder, environment, checks):
     checks.check(f"{count} files of the corpus are judged alike", expected == there.stdout and here.returncode == there.returncode,
                  (differ[:1], there.stderr[:500]))
 
-    # Processes save a part each.
+    # Each process saves a part.
     parts = [safetensors(local(f"part-{number}.safetensors"), {f"w{number}": bytes([number]) * 100}) for number in range(3)]
     save = ["--id", "step-10", "-o", at("step-10.sds")]
     for number in (0, 2):
@@ -169,7 +169,7 @@ def check(serdes, s3, port, folder, environment, checks):
     result = run("restore", at("step-10.sds"), "--json")
     checks.check("a state of parts is restored", result.returncode == 0 and objects_of(result)[0]["tensors"] == 3, result.stderr)
 
-    # What is not there, and whom the store refuses.
+    # Missing objects, and a store that refuses access.
     before = keys()
     for command in (["check"], ["inspect"], ["restore"]):
         result = run(*command, at("nothing.sds"))
@@ -181,14 +181,14 @@ def check(serdes, s3, port, folder, environment, checks):
     result = run("check", at("runs/large.sds"), AWS_ALLOW_HTTP="false")
     checks.check("an endpoint without encryption is not taken unasked", result.returncode == 2 and "AWS_ALLOW_HTTP" in result.stdout, result.stdout)
 
-    # A connection that dies in the middle of an upload, each time.
+    # Each connection breaks in the middle of an upload.
     wire.cut_after = 2 << 20
     result = run("save", "--from", large, "-o", at("cut.sds"))
     checks.check("an upload that is cut each time fails", result.returncode == 2, result.stderr)
     wire.cut_after = None
     checks.check("and leaves nothing", keys() == before and unfinished() == [], (keys(), unfinished()))
 
-    # Ctrl-C in the middle of one.
+    # Ctrl-C in the middle of an upload.
     wire.pause = 0.05
     process = subprocess.Popen([serdes, "save", "--from", large, "-o", at("stopped.sds")], env=environment,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -212,7 +212,7 @@ def check(serdes, s3, port, folder, environment, checks):
 
 
 def check_refused(serdes, folder, environment, checks):
-    """The same once the emulator looks at keys: an unknown key is refused with a message."""
+    """Tests that an unknown key is refused with a message, when the emulator checks keys."""
     environment = environment | {"AWS_ACCESS_KEY_ID": "unknown", "AWS_SECRET_ACCESS_KEY": SECRET}
     source = safetensors(os.path.join(folder, "small.safetensors"), {"a": b"1"})
     for args in (["check", f"s3://{BUCKET}/runs/large.sds"], ["save", "--from", source, "-o", f"s3://{BUCKET}/b.sds"]):

@@ -2,7 +2,7 @@
 
     PYTHON tests/interop/c_plugin.py --serdes PATH_OF_BINARY [--cmake PATH]
 
-It is built twice: where it lies, and as a copy outside of the repository with the header beside it.
+It is built twice: in its folder, and as a copy outside the repository with the header beside it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ SOURCE = ROOT / "examples/c-plugin"
 
 
 def build(cmake, source, folder):
-    """The library that the commands of the page make."""
+    """Builds the library with the commands of the page; returns its path."""
     for arguments in (["-S", source, "-B", folder], ["--build", folder]):
         done = subprocess.run([cmake, *arguments], capture_output=True, text=True, timeout=300)
         if done.returncode:
@@ -29,7 +29,7 @@ def build(cmake, source, folder):
 
 
 def objects(serdes, *arguments):
-    """The status, and the objects that the command prints."""
+    """Runs the command; returns its status, and the objects that it prints."""
     done = subprocess.run([serdes, "plugin", *arguments, "--json"], capture_output=True, text=True, timeout=300)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -1,18 +1,18 @@
-"""Counts what held and what did not, for the scripts of this folder. Knows nothing of what is checked."""
+"""Counts passed and failed checks for the scripts of this folder. Does not depend on what is checked."""
 
 import signal
 
 
 def hear_signals():
-    """Has the script, and what it starts, hear SIGINT and SIGHUP where its parent process ignores them, as `nohup` and a shell's background jobs do:
-    what is ignored stays so in every process that is started, what is handled does not."""
+    """Makes the script and its child processes receive SIGINT and SIGHUP even if its parent ignores them, as `nohup` and a shell's background
+    jobs do: child processes inherit ignored signals, but not handlers."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, lambda *_: None)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 class Checks:
-    """The checks of a script. Only those that fail are printed, with their name and what was found."""
+    """The checks of a script. Only failures are printed, with their name and what was found."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -25,6 +25,6 @@ class Checks:
             print(": ".join([f"FAILED {name}", *filter(None, [str(found)])]), flush=True)
 
     def end(self):
-        """Says how many passed and failed; the status to end with, zero if nothing failed."""
+        """Prints how many passed and failed; returns the exit status, zero if nothing failed."""
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed else 0

@@ -1,10 +1,10 @@
-"""What `serdes doctor` says of real environments, made by pip from PyPI.
+"""Runs `serdes doctor` on real environments, made by pip from PyPI.
 
     PYTHON tests/interop/environments.py --serdes BINARY              the environment of PYTHON fits
-    PYTHON tests/interop/environments.py --serdes BINARY --plugins    one of jax and the plug-ins of CUDA 12, of its number and of another
+    PYTHON tests/interop/environments.py --serdes BINARY --plugins    jax and the plug-ins of CUDA 12, of its release and of another
 
-With `--plugins` an environment of two releases is made, its problem read, the command of the first remedy run (without dependencies:
-the libraries of CUDA take gigabytes, and no GPU is needed), and the doctor asked again. Nothing of an environment is imported.
+With `--plugins` it makes an environment of two releases, reads its problem, runs the command of the first remedy (without
+dependencies: the libraries of CUDA take gigabytes, and no GPU is needed), and runs the doctor again. Nothing of an environment is imported.
 Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
@@ -20,22 +20,22 @@ import tempfile
 
 from checks import Checks, hear_signals
 
-# jaxlib compares the number of its plug-ins with its own.
+# jaxlib compares the version of its plug-ins with its own.
 JAX, OTHER = "0.9.2", "0.9.1"
 PLUGINS = ("jax-cuda12-plugin", "jax-cuda12-pjrt")
-# The newest at the time of that jaxlib, and the rest of what it needs.
+# The newest release at the time of that jaxlib, and its other requirements.
 BESIDE = ("numpy<2.5", "scipy<1.18", "ml_dtypes<0.6", "opt_einsum")
 
 
 def asked(serdes, folder):
-    """The status of the command, and what it says of the environment in a folder."""
+    """Runs the command on the environment in a folder; returns its status and its output."""
     ran = subprocess.run([serdes, "doctor", "--env", folder, "--json"], capture_output=True, text=True)
     lines = ran.stdout.splitlines()
     return ran.returncode, json.loads(lines[0]) if lines else {"error": ran.stderr}
 
 
 def own(serdes, checks):
-    """The environment of this Python, which pip made of one release."""
+    """Tests the environment of this Python, which pip made of one release."""
     status, found = asked(serdes, sys.prefix)
     checks.check("it fits", status == 0 and found.get("verdict") == "fits", found)
     components = {one["name"]: one["version"] for one in found.get("components", [])}
@@ -53,7 +53,7 @@ def install(python, *packages):
 
 
 def plugins(serdes, checks):
-    """Plug-ins of another number than jaxlib, and of its own once the printed command was run."""
+    """Tests plug-ins of another version than jaxlib, and of the same one after the printed command was run."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = os.path.join(folder, "bin", "python")

@@ -1,6 +1,6 @@
-"""Graphs whose functions say something besides their nodes: shapes and attributes of arguments, attributes of their own, gradients.
+"""Graphs whose functions have more than nodes: shapes and attributes of arguments, attributes of their own, gradients.
 
-Made by hand, one question each, in the form of `operation_graphs`. Nothing in here needs TensorFlow.
+Each is made by hand for one question, in the form of `operation_graphs`. Nothing here needs TensorFlow.
 """
 
 import copy
@@ -23,7 +23,7 @@ def shapes(*found):
 
 
 def function(name="f", types=(FLOAT,), nodes=(), results=None, **more):
-    """A function that takes arguments of these types, and gives the first of them unless told otherwise."""
+    """Returns a function with arguments of the given types, which by default returns the first of them."""
     made = Function(name)
     made.arguments = [{"name": f"x{number}", "type": one} for number, one in enumerate(types)]
     results = [("y", types[0], "x0")] if results is None and types else results or []
@@ -35,7 +35,7 @@ def function(name="f", types=(FLOAT,), nodes=(), results=None, **more):
 
 
 def graph(*functions, call=None, registered=()):
-    """A graph with these functions of which a node calls the first, by name unless told otherwise."""
+    """Returns a graph with functions and a node that calls the first of them, by default by its name."""
     made = Graph()
     made.producer, made.functions, made.registered_gradients = 1395, list(functions), list(registered)
     first = functions[0]
@@ -62,7 +62,7 @@ def uncalled(made):
 
 
 def of_arguments():
-    """Shapes of arguments, and attributes of single ones."""
+    """Yields graphs with shapes of arguments, and attributes of single arguments."""
     two = (FLOAT, FLOAT)
     for many in range(4):
         yield f"shapes-{many}-of-2", graph(function(types=two, attributes={"_input_shapes": shapes(*[None] * many)}))
@@ -89,7 +89,7 @@ def of_arguments():
 
 
 class WithHandleData:
-    """A function of one argument, of which the signature says what the resource holds, and that gives it back."""
+    """A function that returns its only argument, with the resource's contents in its signature."""
 
     def __init__(self, number, more):
         self.name, self.arguments, self.number, self.more = "f", [{"name": "x", "type": number}], number, more
@@ -101,7 +101,7 @@ class WithHandleData:
 
 
 def of_handles():
-    """Arguments of which the signature says what they hold."""
+    """Yields graphs with resource arguments whose contents are in the signature."""
     for name, shape in SHAPES.items():
         listed = field(5, entry("_input_shapes", shapes(shape)))
         own = field(7, field(2, field(1, entry("_output_shapes", shapes(shape)))))
@@ -111,7 +111,7 @@ def of_handles():
 
 
 def of_gradients():
-    """Registered gradients, there or lost or in a circle."""
+    """Yields graphs with registered gradients that exist, are missing, or form a cycle."""
     of = {"_gradient_op_type": ("string", b"G")}
     asks = function(nodes=[Node("n", "NoOp", [], of)])
     plain = function("g")
@@ -122,7 +122,7 @@ def of_gradients():
         yield f"registered-is-{name}", graph(asks, plain, registered=[(name, "G")])
         yield f"registered-was-{name}", graph(asks, plain, registered=[(name, "G"), ("g", "G")])
     yield "registered-circle", graph(asks, back, registered=[("g", "G"), ("f", "F")])
-    # Behind a gradient no step waits for functions that are attributes.
+    # In a gradient function, no step waits for functions that are attributes.
     named = {"f": ("func", ("h", {}))}
     hides, other = function(nodes=[Node("n", "NoOp", [], of | named)]), function("h")
     yield "registered-hides", graph(hides, plain, other, registered=[("g", "G")])
@@ -133,7 +133,7 @@ def of_gradients():
 
 
 def of_own_tensors():
-    """Tensors that are attributes of a function, or defaults of those that it takes."""
+    """Yields graphs with tensors as attributes of a function, or as defaults of its attributes."""
     for name, tensor in TENSORS.items():
         for key in ("_noinline", "x"):
             yield f"attribute-{key}-{name}", graph(function(attributes={key: ("tensor", tensor)}))
@@ -142,7 +142,7 @@ def of_own_tensors():
 
 
 def of_places():
-    """Nodes with devices in functions that a session looks into, and in others."""
+    """Yields graphs with devices on nodes of functions that a session examines, and of others."""
     for number in (RESOURCE, FLOAT):
         for device in ("garbage::", "CPU", "/cpu:0"):
             given = function("f", (), [placeholder("p", number, device)], [("y", number, "p:output:0")])
@@ -154,7 +154,7 @@ def of_places():
 
 
 def of_names():
-    """A name of a resource that is missing."""
+    """Yields graphs with a missing name of a resource."""
     attributes = {"T": ("type", FLOAT), "num_devices": ("int", 2)}
     nodes = [placeholder("s", 3), Node("n", "_NcclBroadcastRecv", ["s:output:0"], attributes)]
     yield "name-in-function", uncalled(graph(function("f", (), nodes)))
@@ -164,14 +164,14 @@ def of_names():
 
 
 def generic():
-    """A function `g` that takes as many arguments as its call says."""
+    """Returns a function `g` that takes as many arguments as its call says."""
     made = function("g", (), [placeholder("p")], [("o", FLOAT, "p:output:0")], attrs={"N": ("int", None)})
     made.arguments = [{"name": "a", "type": FLOAT, "number_attr": "N"}]
     return made
 
 
 def call_of_generic(name, many, direct):
-    """A node that calls `g` with that number of arguments, and what it gives."""
+    """Returns a node that calls `g` with a number of arguments, and the name of its output."""
     inputs, number = ["x0"] * many, {"N": ("int", many)}
     if direct:
         return Node(name, "g", inputs, number), f"{name}:o:0"
@@ -181,7 +181,7 @@ def call_of_generic(name, many, direct):
 
 
 def of_orders():
-    """Two calls of a function with other attributes, of which the one that shapes are asked for first decides what it becomes."""
+    """Yields graphs with two calls of a function with different attributes: the call whose shapes are requested first determines its body."""
     t = {"T": ("type", FLOAT)}
     for two, one, direct in (("two", "one", True), ("a", "b", True), ("two", "one", False), ("a", "b", False)):
         calls, outputs = zip(call_of_generic(two, 2, direct), call_of_generic(one, 1, direct))
@@ -198,7 +198,7 @@ def of_orders():
         for name, results in (("", outputs), ("-turned", outputs[::-1])):
             given = [(f"y{number}", FLOAT, text) for number, text in enumerate(results)]
             yield f"order-{form}{two}-returned{name}", graph(function(nodes=calls, results=given), generic())
-        # The attributes come through others that have none themselves.
+        # The attributes are passed through functions without attributes.
         between = [function(name, nodes=[call]) for name, call in zip(("h", "k"), calls)]
         for name, order in (("", ("h", "k")), ("-turned", ("k", "h"))):
             outer = function(nodes=[call_of(name, direct) for name in order])
@@ -209,7 +209,7 @@ def of_orders():
 
 
 def call_of(name, direct):
-    """A node that calls a function of one argument and one result."""
+    """Returns a node that calls a function of one argument and one result."""
     if direct:
         return Node(f"call_{name}", name, ["x0"])
     call = partitioned(f"call_{name}", name, FLOAT)
@@ -218,7 +218,7 @@ def call_of(name, direct):
 
 
 def of_calls_beside():
-    """A PartitionedCall that gives too little to a function that another node calls by its name."""
+    """Yields graphs with a PartitionedCall that lacks inputs or outputs of a function that another node also calls."""
     for name, beside in (("named", Node("c", "h", ["x0"])), ("partitioned", call_of("h", False))):
         for less, call in (("", call_of("h", False)), ("-inputs", partitioned("d", "h", FLOAT)), ("-outputs", partitioned("d", "h"))):
             if less == "-outputs":
@@ -233,7 +233,7 @@ def of_calls_beside():
 
 
 def of_notes():
-    """Functions that are attributes which no operation declares, of nodes like others that have none."""
+    """Yields graphs with functions in undeclared attributes of nodes, beside equal nodes without them."""
     for key in ("_note", "_output_shapes", "note"):
         for name, value in (("one", ("func", ("g", {}))), ("list", ("list", [("func", ("g", {}))])), ("lost", ("func", ("missing", {}))), ("self", ("func", ("f", {})))):
             noted = placeholder("n")
@@ -244,7 +244,7 @@ def of_notes():
 
 
 def of_cycles():
-    """Nodes in a cycle or behind one, of which one should get a reference."""
+    """Yields graphs with nodes in a cycle or after one, of which one requires a reference."""
     t = {"T": ("type", FLOAT)}
     cycle = [Node("i", "Identity", ["k:output:0"], t), Node("k", "Identity", ["i:output:0"], t)]
     for name, operation, inputs in (("within", "RefIdentity", ["k:output:0"]), ("behind", "RefIdentity", ["x0", "^i"]), ("beside", "RefIdentity", ["x0"])):
@@ -262,7 +262,7 @@ def of_cycles():
 
 
 def of_results_by_hand():
-    """Arguments and results that are nodes, in functions that others call."""
+    """Yields graphs with arguments and results that are nodes, in functions that others call."""
     t = {"T": ("type", FLOAT)}
     result = [placeholder("p"), Node("r", "_Retval", ["p:output:0"], t | {"index": ("int", 0)})]
     for name, nodes in (("result", result), ("argument", [Node("r", "_Arg", [], t | {"index": ("int", 1)})])):
@@ -273,7 +273,7 @@ def of_results_by_hand():
 
 
 def of_twins():
-    """Functions of one name, equal or not, called by their name or as an attribute."""
+    """Yields graphs with functions of the same name, equal or not, called by name or as an attribute."""
     one, other = function("t", ()), function("t", (), [Node("n", "NoOp")])
     for name, call in (("name", Node("c", "t")), ("partitioned", partitioned("c", "t"))):
         calls = function(nodes=[call])
@@ -286,7 +286,7 @@ def of_twins():
 
 
 def of_kinds():
-    """Nodes of which an attribute that says a type is something else: the importer asks for the types of several tensors, and not of one."""
+    """Yields graphs with another kind of value in a type attribute: the importer checks it for lists of tensors, but not for a single one."""
     for operation, inputs, more in (("NPolymorphicRestrictOut", [], {"N": ("int", 1)}), ("AddN", ["x0"], {"N": ("int", 1)}), ("Placeholder", [], {})):
         key = "T" if more else "dtype"
         for name in ("int", "text", "list", "shape", "type"):
@@ -295,7 +295,7 @@ def of_kinds():
 
 
 def of_frames():
-    """Frames of loops in functions that a session looks into, and in others: without a name, or with nodes that are in two of them."""
+    """Yields graphs with loop frames in functions that a session examines, and in others: without a name, or with nodes in two frames."""
     t = {"T": ("type", FLOAT)}
 
     def enter(name, source, frame):
@@ -330,7 +330,7 @@ def of_frames():
 
 
 def of_said_shapes():
-    """What nodes say of the shapes of their outputs, where it is no list of shapes, is too short, or does not fit."""
+    """Yields graphs with nodes whose `_output_shapes` is not a list of shapes, is too short, or does not fit."""
     t = {"T": ("type", FLOAT)}
     nodes = {"no": Node("n", "NoOp"), "one": Node("n", "Identity", ["x0"], t), "two": Node("n", "Unique", ["x0"], t | {"out_idx": ("type", 3)})}
     values = {key: VALUES[key] for key in ("none", "int", "list", "ints", "placeholder", "shape", "function")} | {

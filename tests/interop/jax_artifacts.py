@@ -1,10 +1,10 @@
-"""Artifacts of a JAX, made here, and what real jaxlibs say of them beside what we say.
+"""Makes artifacts of a JAX, and compares the verdicts of serdes with those of real jaxlibs.
 
 PYTHON tests/interop/jax_artifacts.py --example PATH_OF_which_jaxlib [--reader PYTHON]... [--damaged N] [--seed N]
 
-PYTHON has the JAX that makes them. It reads them itself, and so does each reader, every file in a process of its own; all verdicts must be
-those of the example. N damaged copies are made of them (bits, cuts, fields): there the compiler's verifier may refuse what we take for
-readable, in 1 of 15 at most; never may we refuse what it reads. Ends with `N passed, N failed`; status 0 if nothing failed.
+PYTHON has the JAX that makes them. It and each reader read them, every file in a process of its own; all results must equal the
+verdicts of the example. N damaged copies are made of them (bits, cuts, fields): of these, the compiler's verifier may refuse at most 1 in
+15 that serdes accepts, but serdes may not refuse any that it reads. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-# Reads the files of standard input, each in a child, so that one that dies takes nothing along.
+# Reads the files named on standard input, each in a child process, so that a crash affects no other file.
 READ = r"""
 import os, pathlib, signal, sys
 import jax, jaxlib
@@ -54,7 +54,7 @@ for path in map(str.rstrip, sys.stdin):
 
 
 def functions():
-    """Functions, their arguments, and options of `export`, by name."""
+    """Returns functions, their arguments, and options of `export`, by name."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -72,7 +72,7 @@ def functions():
     for name in "add power remainder arctan2 matmul logaddexp outer".split():
         found[name] = (getattr(jnp, name), (v, v))
     for name in "cholesky inv slogdet svd qr eigh eigvals".split():
-        # Results have types of their own, which no program has registered.
+        # The results have custom types, which no program has registered.
         function = lambda a, name=name: jax.tree.leaves(getattr(jnp.linalg, name)(a))
         found[f"linalg.{name}"] = (function, (struct(3, 3),))
     for name in "erf_inv lgamma digamma population_count clz".split():
@@ -126,7 +126,7 @@ def functions():
 
 
 def random_functions(seed, count):
-    """Chains of operations, drawn by a seed."""
+    """Returns random chains of operations."""
     import jax
     import jax.numpy as jnp
 
@@ -150,7 +150,7 @@ def random_functions(seed, count):
 
 
 def make(folder, seed):
-    """Writes the files; how many functions could not be exported."""
+    """Writes the files; returns the number of functions that could not be exported."""
     import jax
     from jax import export
     from jaxlib.mlir.dialects import stablehlo
@@ -202,7 +202,7 @@ def damage(folder, count, seed):
 
 
 def ask(python, paths, environment):
-    """The version of a jaxlib, and its answers."""
+    """Returns the version of a jaxlib, and its results."""
     process = subprocess.run(
         [python, "-c", READ], input="\n".join(map(str, paths)), env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
     )
@@ -245,7 +245,7 @@ def main():
                 counts[accepts] += 1
                 is_damaged = path.name.startswith("damaged-")
                 damaged += is_damaged
-                # JAX takes a module of no bytes for an empty one.
+                # JAX accepts zero bytes as an empty module.
                 if verdict["acceptable"] == accepts or any("module has no bytes" in reason for reason in verdict["reasons"]):
                     passed += 1
                 elif is_damaged and verdict["acceptable"]:

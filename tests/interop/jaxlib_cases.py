@@ -1,10 +1,10 @@
-"""What people do with JAX beside arithmetic, over a server: the same statements in the client's own process and through the proxy.
+"""Uses of JAX besides arithmetic, over a server: the same statements in the client's own process and through the proxy.
 
 PYTHON tests/interop/jaxlib_cases.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME] [--only CASE]
 
-Each case gives values, or ends in an error, on four devices of the own process and on four of the plug-in. Both must be the same: what differs on purpose is in
-DIFFERENT, with the word that a person reads in the error, and stands in docs/operating.md. Then what is no statement: Ctrl-C while a program runs, and a client that forks.
-With SERDES_FULL over every plug-in, else over one. Ends with `N passed, N failed`; status 0 if nothing failed.
+Each case returns values, or ends in an error, on four devices of the own process and on four of the plug-in. Both must be the same: intended differences are in
+DIFFERENT, with a word of the error, and in docs/operating.md. Then Ctrl-C while a program runs, and a client that forks, are tested.
+With SERDES_FULL all plug-ins are tested, else one. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from checks import hear_signals
 from jaxlib_programs import BEGIN, DEVICES, Run
 from pjrt_plugins import PLUGINS, download
 
-# What differs through the proxy, and a word of the error: what the client itself does not send, and what needs another program than the client sends.
+# Cases that differ through the proxy, with a word of the error: the client does not send them, or they need another program than the client sends.
 DIFFERENT = {
     "linear_algebra": "lapack",
     "printing": "UNIMPLEMENTED",
@@ -33,7 +33,7 @@ DIFFERENT = {
     "memory_in_use": "PjRt",
     # A client of jaxlib 0.8.0 sends such arrays without their type.
     "two_bit_integers": "INVALID",
-    # Of the plug-in of PJRT 0.81.
+    # With the plug-in of PJRT 0.81.
     "out_to_pinned_memory": "annotate_device_placement",
     "out_to_unpinned_memory": "annotate_device_placement",
 }
@@ -555,7 +555,7 @@ np.savez(sys.argv[2], **results)
 leave()
 """
 
-# A program that takes longer than anybody waits; then the same process goes on.
+# Runs a program that is interrupted; the same process then continues.
 INTERRUPTED = r"""
 f = jax.jit(lambda a: lax.fori_loop(0, 400, lambda i, a: jnp.tanh(a @ a), a))
 g = f.lower(jnp.ones((512, 512), jnp.float32)).compile()
@@ -571,7 +571,7 @@ check("the session after Ctrl-C", float(jnp.float32(1) + 1) == 2)
 leave()
 """
 
-# A child that does nothing of JAX, as those of loaders of data are.
+# Forks a child that does not use JAX, as data loaders do.
 FORKED = r"""
 import warnings
 warnings.simplefilter("ignore")
@@ -612,11 +612,11 @@ def compare(run, name, local, remote):
             run.check(f"{name}: {case}", word in other[case], other[case])
             continue
         if own[case] != "values" and other[case] == "values":
-            # A newer plug-in can do what the client's own build cannot.
+            # A newer plug-in supports more than the client's own build.
             run.check(f"{name}: {case}", True)
             continue
         if own[case] != "values" or other[case] != "values":
-            # Both fail in the same way, whatever each says.
+            # Both must fail with the same exception; their messages may differ.
             same = own[case].split(":")[0] == other[case].split(":")[0] and own[case] != "values"
             run.check(f"{name}: {case}", same, f"alone {own[case][:500]}; here {other[case][:900]}")
             continue

@@ -1,10 +1,10 @@
-"""`serdes_ml.jax.connect` with a real jaxlib and a real server: sessions, tokens, TLS, what goes wrong, and how it ends.
+"""Tests `serdes_ml.jax.connect` with a real jaxlib and a real server: sessions, tokens, TLS, errors, and the end of processes.
 
 PYTHON tests/interop/jaxlib_connect.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME]
 
-The modules are taken from this tree, without the package's extension, which connecting does not need. Each group of checks runs in a process of
-its own, which ends as programs do: its status, and that it prints no stack trace, are checks. Those of TLS need the command `openssl`. Ends with
-`N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
+The modules are those of this tree, without the package's extension, which connecting does not need. Each group of checks runs in a process of
+its own, which ends like a user's program: its status must be 0, and it must print no stack trace. Checks of TLS need the command `openssl`. Ends
+with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
 """
 
 import argparse
@@ -160,7 +160,7 @@ print(_tunnels[0].pid, flush=True)
 say()
 """
 
-# The server ends without a word, and comes back; what the client had on the host goes on from there.
+# The server is killed and restarted; the client continues from its values on the host.
 KILLED = """
 import numpy as np
 connection = connect(address)
@@ -223,7 +223,7 @@ class Run(Checks):
         return subprocess.Popen(command, text=True, **pipes)
 
     def finish(self, name, client, goes_quietly=True, limit=180):
-        """Counts what a client has found, and returns the lines that it printed before."""
+        """Adds a client's results to the counts, and returns the lines that it printed before them."""
         try:
             out, said = client.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -246,7 +246,7 @@ class Run(Checks):
 
 
 def certificates(folder):
-    """An authority, another one, and certificates of the first for a server and a client."""
+    """Creates two authorities, and certificates of the first for a server and a client."""
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
@@ -276,7 +276,7 @@ def tls(run, folder, tokens):
 
 
 def named(run, folder):
-    """The arrays of a session are in the server's state under its name where all are to be kept, and nowhere else."""
+    """Tests that a session's arrays are in the server's state under its name only if all are to be kept."""
     for keep in (["all"], []):
         state = os.path.join(folder, f"arrays-{len(keep)}.sds")
         with run.server("--state", state) as address:
@@ -296,7 +296,7 @@ def no_room(run):
 
 
 def unreachable(run, address):
-    """Also a server that speaks HTTP/1.1 alone."""
+    """Tests addresses without a server, and a server that speaks only HTTP/1.1."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def log_message(self, *_):
             pass
@@ -314,7 +314,7 @@ def killed(run):
     server.kill()
     server.wait()
     server, _ = run.start(listen=address)
-    # The client has heard of the end, as one does that was busy meanwhile.
+    # Waits until the client was notified of the end, as a client that is busy would be.
     time.sleep(0.5)
     client.stdin.write("\n")
     client.stdin.flush()
@@ -352,7 +352,7 @@ def main():
         named(run, folder)
         with run.server("--token-file", tokens, "--allow-session-token") as address, run.server("--token-file", tokens) as without:
             run.finish("a token", run.client(TOKEN_TAKEN, address, TOKEN))
-            # The client of jaxlib 0.8 now and then ends its process where a server ends a session before it began.
+            # The client of jaxlib 0.8 sometimes aborts its process if the server ends a session before it began.
             if version >= (0, 9):
                 run.finish("tokens", run.client(TOKENS, address, without, TOKEN), goes_quietly=False)
         if shutil.which("openssl"):
@@ -365,7 +365,7 @@ def main():
     if version < (0, 9):
         with run.server("--protocol", "20..25") as address:
             run.finish("protocol 20..25", run.client(VERSIONS, address, "20..25", "upgrade the client"))
-    # So it does where the server of an open session ends.
+    # It also aborts if the server of an open session ends.
     if version >= (0, 9):
         no_room(run)
         killed(run)

@@ -1,11 +1,11 @@
-"""Programs of a new JAX, written for this jaxlib by `serdes convert --to-stablehlo`, compute what they computed there.
+"""Tests that programs of a new JAX, written for this jaxlib by `serdes convert --to-stablehlo`, have the same results.
 
 PYTHON tests/interop/jaxlib_convert.py --serdes PATH_OF_serdes [--write]
 
 The programs of tests/data/programs are portable artifacts of jaxlib 0.12.0.1 at its own version, with arguments and results
 beside them. Each is written for four versions of StableHLO, none newer than that of this jaxlib, read by it, and run on the
-CPU. What an older version cannot say must be refused with the name of the operation. `--write` makes the programs anew, with a
-jaxlib that is as new as they. Ends with `N passed, N failed`; status 0 if nothing failed.
+CPU. An operation that an older version lacks must be refused by its name. `--write` generates the programs again, with a
+jaxlib of their release. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ DATA = pathlib.Path(__file__).parents[1] / "data" / "programs"
 
 
 def programs():
-    """Functions and their arguments, by name."""
+    """Returns functions and their arguments, by name."""
     x = jnp.arange(24.0, dtype=jnp.float32).reshape(4, 6) / 7 - 1
     n = jnp.arange(24, dtype=jnp.int32).reshape(4, 6)
     square = jnp.eye(4, dtype=jnp.float32) * 3 + jnp.arange(16.0, dtype=jnp.float32).reshape(4, 4) / 20
@@ -66,7 +66,7 @@ def leaves(values):
 
 
 def write():
-    """Makes the programs, at the newest version of this jaxlib."""
+    """Writes the programs, at the newest version of this jaxlib."""
     from jax._src.interpreters import mlir
     from jaxlib import _jax
     from jaxlib.mlir.dialects import stablehlo
@@ -75,7 +75,7 @@ def write():
     DATA.mkdir(exist_ok=True)
     for name, (function, *arguments) in programs().items():
         lowered = jax.jit(function).lower(*arguments)
-        # The text has no places in files of this machine.
+        # The text has no locations in files of this machine.
         with mlir.make_ir_context():
             module = mlir.ir.Module.parse(lowered.as_text())
             (DATA / f"{name}.mlirbc").write_bytes(_jax.mlir.serialize_portable_artifact(module, version, True))
@@ -86,7 +86,7 @@ def write():
 
 
 def called(program, arguments, results):
-    """What a program gives: it stands in for the module of another function of the same types."""
+    """Returns the results of a program, which replaces the module of another function of the same types."""
     zeros = jax.jit(lambda *given: [jnp.zeros(one.shape, one.dtype) for one in results])
     exported = jax.export.export(zeros)(*arguments)
     kept = tuple(range(len(arguments)))
@@ -95,7 +95,7 @@ def called(program, arguments, results):
 
 
 def older(version):
-    """Versions of StableHLO, of which this jaxlib reads each."""
+    """Returns versions of StableHLO that this jaxlib reads."""
     major, minor, patch = map(int, version.split("."))
     if minor < 13:
         return [f"1.{minor - 2}.0", f"1.{minor - 1}.0", version]
@@ -113,7 +113,7 @@ def main():
         return
     from jaxlib.mlir.dialects import stablehlo
 
-    # jax before 0.10 initializes LAPACK with the first use of its own, and dies without.
+    # jax before 0.10 initializes LAPACK when it first uses it itself, and crashes if a loaded program uses it before.
     jnp.linalg.eigh(jnp.eye(2))
     values, failures, passed = np.load(DATA / "values.npz"), [], 0
     own = stablehlo.get_current_version()
@@ -153,7 +153,7 @@ def main():
 
 
 def refuse(serdes, to, failures):
-    """What an older version cannot say, and versions that are too old, are refused, and nothing is written."""
+    """Tests that operations that an older version lacks, and too old versions, are refused and nothing is written."""
     asynchronous = pathlib.Path(__file__).parents[2] / "crates/jax-artifacts/tests/data/files/async-1.17.0-0.10.1.mlirbc"
     for program, target, word in [(asynchronous, "1.14.0", "vhlo.async_start_v1"), (DATA / "tan.mlirbc", "1.2", "vhlo.tan_v2"), (DATA / "exp.mlirbc", "0.19", "1.0.0")]:
         ran = subprocess.run([serdes, "convert", program, "--to-stablehlo", target, "-o", to], capture_output=True, text=True)

@@ -1,11 +1,12 @@
-"""Programs and compile options that mean harm, sent to `serdes serve` over a PJRT plug-in of PyPI: none writes a file, starts a process, prints
-into the log or ends the server, and a client that means well is served after each of them.
+"""Sends malicious programs and compile options to `serdes serve` with a PJRT plug-in of PyPI: none may write a file, start a process, print
+into the log or end the server, and an honest client must be served after each of them.
 
 PYTHON tests/interop/jaxlib_hostile.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME]
 
-Requests are made by hand, as no client would let them be sent; the program and the options that they start from are those of the jaxlib that
-runs this. Last of all, programs that never end are run by real clients: those of other clients get the devices. With SERDES_FULL every option of `xla.DebugOptions` has more values, and every plug-in
-is tried, with every flag that its LLVM lists and every option of which it has the name. Ends with `N passed, N failed`; status 0 if nothing failed.
+Requests are encoded here, because no client would send them; they are based on the program and the options of the jaxlib that runs this.
+At the end, real clients run programs that never end: programs of other clients must get the devices. With SERDES_FULL every option of
+`xla.DebugOptions` has more values, and every plug-in is tested, with every flag that its LLVM lists and every option name that its file has.
+Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -37,11 +38,11 @@ from untrusted_clients import DATA, Connection, field, frame, message, varint  #
 OK, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 0, 3, 4, 5, 8, 12, 13, 14
 STABLEHLO = "1.10.9"
 DEBUG_OPTIONS = 600
-# Seconds for which a program that does not end may keep others waiting, and for which these may take to be served then, on a busy machine.
+# Seconds for which a program that does not end may delay others, and seconds in which these must be served after that, on a busy machine.
 SHARED, SERVED = 5, 60
-# Seconds after which XLA ends a process on a CPU whose devices wait for one another, with some more.
+# Seconds after which XLA aborts a process whose CPU devices wait for one another, with a margin.
 RENDEZVOUS = 75
-# Of LLVM's command line: programs that are run, files that are written and read, texts that are printed, ends of the process.
+# Options of LLVM's command line that run programs, write and read files, print texts, or end the process.
 LLVM = """
 -exec-on-ir-change=touch -print-after-all -print-before-all -print-changed -print-module-scope -ir-dump-directory=dumped -help -help-hidden -help-list
 -version -mcpu=help -mattr=help -nonsense=1 -opt-bisect-limit=1 -opt-bisect-print-ir-path=bisected -time-passes -stats -stats-json -info-output-file=info
@@ -55,32 +56,32 @@ LLVM = """
 
 
 def part(number, value):
-    """A field of a message: bytes, or a number of up to 64 bits."""
+    """Encodes a field of a message: bytes, or a number of up to 64 bits."""
     if isinstance(value, bytes):
         return varint(number << 3 | 2) + varint(len(value)) + value
     return varint(number << 3) + varint(value % (1 << 64))
 
 
 def named(name, value):
-    """An option by its name."""
+    """Encodes an option by its name."""
     return part(7, part(1, name.encode()) + part(2, value))
 
 
 def options(debug=b"", build=b"", around=b"", replicas=1, partitions=1):
-    """Options of a compilation; of the debug options the last value of a number counts."""
+    """Encodes the options of a compilation. If a debug option has several values, the last one counts."""
     debug = part(3, DEFAULTS + debug) if debug is not None else b""
     return part(3, part(4, replicas) + part(5, partitions) + build + debug) + around
 
 
 def defaults():
-    """The debug options that this jaxlib sends unasked."""
+    """Returns the debug options that this jaxlib sends by default."""
     from jax._src import compiler
     found = compiler.get_compile_options(num_replicas=1, num_partitions=1).SerializeAsString()
     return field(field(found, 3), 3)
 
 
 def known_to_llvm(plugin):
-    """The flags that the plug-in's LLVM lists when it is asked for all, in a process that loads it alone and may end."""
+    """Returns the flags that the plug-in's LLVM lists; loads it in a process of its own, which may crash."""
     environment = {**os.environ, "PJRT_NAMES_AND_LIBRARY_PATHS": f"asked:{plugin}", "JAX_PLATFORMS": "asked",
                    "XLA_FLAGS": "--xla_backend_extra_options=--help-list-hidden"}
     program = "import jax.numpy as jnp; print(jnp.zeros(4) + 1)"
@@ -90,7 +91,7 @@ def known_to_llvm(plugin):
 
 
 def known_to_xla(plugin):
-    """All words in a plug-in's file that begin as names of options do."""
+    """Returns all words in a plug-in's file that begin like names of options."""
     return sorted({name.decode() for name in re.findall(rb"xla_[a-z0-9_]{3,80}", pathlib.Path(plugin).read_bytes())})
 
 
@@ -99,7 +100,7 @@ def artifact(function, *arguments):
 
 
 class Client:
-    """A session that asks for nothing but compilations."""
+    """A session that only requests compilations."""
 
     def __init__(self, address):
         self.connection = Connection(address, "127.0.0.1", timeout=120)
@@ -108,7 +109,7 @@ class Client:
         self.asked = 0
 
     def compile(self, program, options):
-        """The status code and the words of a compilation."""
+        """Requests a compilation; returns its status code and message."""
         self.asked += 1
         serialized = lambda kind, data: part(1, b"xla::ifrt::" + kind) + part(2, data)  # noqa: E731
         request = part(1, serialized(b"XlaProgram", program)) + part(2, serialized(b"XlaCompileOptions", part(1, options)))
@@ -134,7 +135,7 @@ class Run(Checks):
         host, port = line.split()[-1].split(":")
         self.address = host, int(port)
         self.client = Client(self.address)
-        # What a plug-in says of the options that this jaxlib sends unasked is no news.
+        # Lines that a plug-in prints about the default options of this jaxlib are ignored.
         self.known = set()
         self.lives("before all others")
         self.known = {self.words(line) for line in self.printed()}
@@ -152,12 +153,12 @@ class Run(Checks):
         self.check(name, found[0] == code and words in found[1], found)
 
     def lives(self, name):
-        """An honest client, in the session of before, is served."""
+        """Checks that an honest client is served, in the same session as before."""
         found = self.client.compile(HONEST, options())
         self.check(f"{name}: an honest program is compiled afterwards", found[0] == OK, found)
 
     def clean(self, name, lines=lambda line: False):
-        """Nothing was written or printed but what may be."""
+        """Checks that no file was written, and no line printed except permitted ones."""
         written = os.listdir(self.folder.name)
         self.check(f"{name}: no file", not written, written)
         printed = [line for line in self.printed() if not lines(line)]
@@ -170,13 +171,13 @@ class Run(Checks):
             self.server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.server.kill()
-        # Programs that were given up keep no stop waiting.
+        # Abandoned programs do not delay the stop.
         self.check("the server stops by itself", self.server.wait() == 0, self.server.returncode)
         return super().end()
 
 
 def listed_options(run, plugin):
-    """None of the flags that the plug-in's LLVM lists passes, and no option of which it has the name does harm."""
+    """Tests that the flags that the plug-in's LLVM lists are refused, and that no option whose name it has does harm."""
     flags, names = known_to_llvm(plugin), known_to_xla(plugin)
     run.check("LLVM lists its flags", len(flags) > 1000 and len(names) > 300, (len(flags), len(names)))
     for flag in flags:
@@ -223,7 +224,7 @@ def compile_options(run, full):
 
 
 def with_custom_call(target, interface):
-    """A program that gives two of its arguments to a function by its name."""
+    """Returns a program that calls a function by name, with two arguments."""
     text = f"""func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
         %0 = stablehlo.custom_call @"{target}"(%a, %a) {{api_version = {interface} : i32, has_side_effect = true}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
         return %0 : tensor<4xf32> }}"""
@@ -233,7 +234,7 @@ def with_custom_call(target, interface):
 
 
 def names_of_the_compiler(run):
-    """Names that mean something to the compiler itself, which real clients send: the server's refusal of another name lists them."""
+    """Returns the names that the compiler itself handles and real clients send; the server's refusal of another name lists them."""
     code, words = run.client.compile(with_custom_call("of_nobody", 1), options())
     listed = re.search(r"this server takes (.+?) from its clients", words)
     known = set(listed.group(1).split(", ")) if listed else set()
@@ -242,7 +243,7 @@ def names_of_the_compiler(run):
 
 
 def marks(run, name):
-    """A mark where it means nothing: a compiler that ends on it ends alone, with a word to its client."""
+    """Tests a marker name where it has no meaning: if it crashes the compiler, only that process ends, and the client is told."""
     for interface in (1, 2, 4):
         code, words = run.client.compile(with_custom_call(name, interface), options())
         answered = code in (OK, INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED, INTERNAL) or code == UNAVAILABLE and "nothing else is lost" in words
@@ -251,7 +252,7 @@ def marks(run, name):
 
 
 def custom_calls(run, plugin, full):
-    """Functions that a program names: what the plug-in has under these names is not for clients."""
+    """Tests that clients cannot call functions of the plug-in by their names."""
     names = ["__onednn$matmul", "__onednn$softmax", "__onednn$layernorm", "__onednn$convolution", "TopK", "SliceToDynamic", "PadToStatic", "xla.sdy.FuncResult",
              "mhlo.top_k", "abort", "exit", "system", "printf", "memcpy", "malloc", "lapack_spotrf_ffi", "xla_python_cpu_callback", "nobody_has_this"]
     if full:
@@ -269,12 +270,12 @@ def custom_calls(run, plugin, full):
     foreign = HONEST.replace(b"vhlo\0", b"mhlo\0")
     run.refused("a program of another dialect", foreign, options(), words="dialect")
     run.lives("custom calls")
-    # The operator is told of a compiler that a mark has ended.
+    # The log tells the operator about a compiler that a marker crashed.
     run.clean("custom calls", lines=lambda line: "the compiler's process ended over a program of a client" in line)
 
 
 def partners(run):
-    """Operations that wait for a partner which no client can be are refused by their names, before a compiler sees them."""
+    """Tests that operations that wait for a peer which cannot exist are refused by name, before they reach a compiler."""
     token = "%t = stablehlo.create_token : !stablehlo.token"
     both = "(tensor<4xf32>, !stablehlo.token)"
     channel = "channel_handle = #stablehlo.channel_handle<handle = 5, type = {}>, is_host_transfer = true"
@@ -306,7 +307,7 @@ def with_sort(comparator):
 
 
 def comparators(run):
-    """Comparators that may contradict themselves are refused, and those that do always are run by a sort that stays within its array."""
+    """Tests that comparators that may be inconsistent are refused, and that sorts with always inconsistent ones stay within their array."""
     random = """%z = stablehlo.constant dense<0.0> : tensor<f32> %o = stablehlo.constant dense<1.0> : tensor<f32> %s = stablehlo.constant dense<> : tensor<0xi64>
         %r = stablehlo.rng %z, %o, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<0xi64>) -> tensor<f32>
         %c = stablehlo.compare LT, %r, %x : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %c : tensor<i1>"""
@@ -329,11 +330,11 @@ def comparators(run):
         served, said = client.says("sorted", SERVED)
         run.check(f"a {kind} whose comparator is always true ends", served, said)
         client.end()
-    # Of two numbers one is not greater than the other and less than it, so that a sort that is not stable stays within its array as well.
+    # No number is both greater than another one and less than it, so even a sort that is not stable stays within its array.
     found = subprocess.run([sys.executable, "-c", APPROXIMATE, "{}:{}".format(*run.address)], capture_output=True, text=True)
     run.check("approx_max_k over NaNs finds elements of its array", found.stdout.split() == ["found"], found.stderr)
     run.lives("comparators")
-    # Of the programs before, some end their compiler.
+    # Some of the programs above crash their compiler.
     run.clean("comparators", lambda line: "the compiler's process ended" in line)
 
 
@@ -347,7 +348,7 @@ class Real:
         threading.Thread(target=lambda: [self.lines.put(line.strip()) for line in itertools.chain(self.process.stdout, ["over"])], daemon=True).start()
 
     def says(self, words, seconds):
-        """The line with these words, and everything before it, if it comes within `seconds`."""
+        """Returns the line with some words, and everything before it, if it is printed within `seconds`."""
         said, end = [], time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -366,7 +367,7 @@ class Real:
 
 
 def endless(run):
-    """While a program of one client does not end, those of others have their turn within a time that is known, its client is told, and arrays stay."""
+    """Tests that while one client's program does not end, those of others run within a limit, its client is told, and arrays are kept."""
     for kind in ("while",):
         held = Real(run, "held")
         begun, said = held.says("begun", SERVED)
@@ -374,7 +375,7 @@ def endless(run):
         client = Real(run, kind)
         begun, said = client.says("begun", SERVED)
         run.check(f"an endless {kind}: it is begun", begun, said)
-        # The program is with the plug-in.
+        # Gives the program time to reach the plug-in.
         time.sleep(2)
         since = time.monotonic()
         other = Real(run, "add")
@@ -393,9 +394,9 @@ def endless(run):
 
 
 def waiting(run):
-    """A program whose devices wait for one another for ever, in a session of its own: the server is there after XLA's limit."""
+    """Tests that the server outlives XLA's limit when the devices of a program wait for one another without end, in a session of its own."""
     client = subprocess.Popen([sys.executable, "-c", WAITING, "{}:{}".format(*run.address)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    # jaxlib says things of its own before.
+    # jaxlib prints messages of its own first.
     said = []
     for line in client.stdout:
         said.append(line)
@@ -405,7 +406,7 @@ def waiting(run):
     deadline = time.monotonic() + RENDEZVOUS
     while time.monotonic() < deadline and run.server.poll() is None:
         time.sleep(1)
-    # The connection of before has been silent for longer than a server waits.
+    # The earlier connection was idle for longer than the server permits.
     run.client = Client(run.address)
     run.lives("devices that do not meet")
     other = Real(run, "add")
@@ -417,7 +418,7 @@ def waiting(run):
     client.communicate()
 
 
-# As it begins for every real client.
+# The beginning of every real client.
 CONNECTED = """
 import os, sys
 os.environ["IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"] = "true"
@@ -434,7 +435,7 @@ xla_bridge.register_backend_factory("proxy", lambda: _ifrt_proxy.get_client("grp
 jax.config.update("jax_platforms", "proxy")
 """
 
-# One program on the first device: an endless sort or loop, or a sum; `held` puts its array there and has the sum done some time later.
+# Runs one program on the first device: an endless sort or loop, or a sum. `held` puts its array there and computes the sum some time later.
 REAL = CONNECTED + '''
 import time
 from jax._src import compiler
@@ -465,7 +466,7 @@ except Exception as error:
     print(error, flush=True)
 '''
 
-# The largest of numbers and NaNs, of which no one is greater than the other: they have no order.
+# Finds the largest of numbers and NaNs. These have no order, as no NaN is greater than another element.
 APPROXIMATE = CONNECTED + """
 program = jax.jit(lambda x: lax.approx_max_k(x, x.shape[0] // 2))
 random = np.random.default_rng(0)
@@ -478,7 +479,7 @@ for size in (17, 64, 1000, 4096):
 print("found")
 """
 
-# Of four devices the first one waits for the others.
+# The first of four devices waits for the others.
 WAITING = CONNECTED + """
 mesh = Mesh(np.array(jax.devices()), ("i",))
 alone = lambda a: lax.cond(lax.axis_index("i") == 0, lambda a: lax.psum(a, "i"), lambda a: a * 2, a)
@@ -490,7 +491,7 @@ print(np.asarray(program(array)))
 """
 
 
-# Names that compilers take away or write out, of which real clients send some.
+# Names that compilers remove or expand, some of which real clients send.
 KNOWN_CALLS = ["Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "ApproxTopK", "Eigh", "LuDecomposition",
                "ProductOfElementaryHouseholderReflectors", "Qr", "mhlo.acos", "mhlo.acosh", "mhlo.asin", "mhlo.asinh", "mhlo.atanh", "mhlo.cosh", "mhlo.erf",
                "mhlo.ragged_dot", "mhlo.sinh", "mhlo.tan", "mhlo.topk", "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape",
@@ -498,7 +499,7 @@ KNOWN_CALLS = ["Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "anno
 
 
 def programs(run, full):
-    # With operands that are none of theirs the compiler may end, and nothing else.
+    # With wrong operands the compiler may crash, and nothing else.
     for name in KNOWN_CALLS:
         for interface in (1, 2, 4):
             run.client.compile(with_custom_call(name, interface), options())
@@ -509,7 +510,7 @@ def programs(run, full):
         ("bytecode of another producer", HONEST.replace(b"StableHLO_v", b"NotStable_v")), ("half a program", HONEST[: len(HONEST) // 2]),
     ]:
         run.refused(f"a program: {name}", program, options())
-    # The section of strings begins with how many there are; 2^62 of them are nine bytes with a mark before.
+    # The section of strings begins with their number; 2^62 is encoded as a prefix byte and eight bytes.
     head = HONEST.index(b"\0", 5) + 1
     huge = HONEST[: head] + b"\x00\x15" + b"\x00" + (1 << 62).to_bytes(8, "little") + HONEST[head:]
     run.refused("a program: 2^62 strings", huge, options())
@@ -533,7 +534,7 @@ def programs(run, full):
             run.check(f"mutation {trial} is told why", "the compiler did not survive it" in words, words)
     print(f"{ended} programs ended their compiler", flush=True)
     run.lives("mutated programs")
-    # Intermediate values of 512 MiB, of a program of some hundred bytes.
+    # A program of some hundred bytes with intermediate values of 512 MiB.
     big = artifact(lambda x: jnp.sort(jnp.sin(jnp.arange(1 << 27, dtype=jnp.float32) * x))[:4], jnp.float32(1))
     run.refused("a program that needs 512 MiB", big, options(), code=RESOURCE_EXHAUSTED, words="session-array-bytes")
     run.lives("a program that needs 512 MiB")
@@ -562,7 +563,7 @@ def main():
             programs(run, full)
             partners(run)
             comparators(run)
-            # The last: of what hangs the plug-in prints lines. It takes its time, whatever the client, so that one is enough.
+            # These are last, because the plug-in prints lines about hanging programs. They take long and do not depend on the client: one suffices.
             if full or jax.__version__.startswith("0.10."):
                 endless(run)
                 waiting(run)

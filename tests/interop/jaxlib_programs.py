@@ -2,12 +2,13 @@
 
 PYTHON tests/interop/jaxlib_programs.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--cache FOLDER] [--plugin NAME]
 
-The same cases are run twice by the same jaxlib: in its own process on four devices of its own, and through the proxy on four of the plug-in.
-What both give must be equal: exactly for whole numbers, within rounding for others (the two compilers are of different days). Then what goes
-wrong: it must be an error that a person understands, and the session goes on. Then a platform of another name, two clients of different builds at once, a client that is
-killed while its program runs, a state that is saved while a loop runs, and many compilations, after which the server has not grown.
-With SERDES_FULL there are a thousand of them over every plug-in, else a hundred over one: the newest for the oldest client, and the oldest, which
-needs its programs written anew, for the newest. Ends with `N passed, N failed`; status 0 if nothing failed.
+The same jaxlib runs the same cases twice: in its own process on four devices of its own, and through the proxy on four of the plug-in.
+Their results must be equal: exactly for integers, within rounding for other numbers (the two compilers are of different dates). Then it tests
+mistakes: each must give an error that a person understands, and the session must continue. Then a platform of another name, two clients of
+different builds at once, a client that is killed while its program runs, a state that is saved while a loop runs, and many compilations,
+after which the server must not have grown. With SERDES_FULL these are a thousand with every plug-in, else a hundred with one: the newest
+plug-in for the oldest client, and the oldest one, for which programs are rewritten, for the newest client. Ends with `N passed, N failed`;
+status 0 if nothing failed.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from pjrt_plugins import PLUGINS, download
 
 DEVICES = 4
 
-# What both runs begin with. `remote` is the address of the server, or nothing for the run in the own process.
+# The beginning of both runs. `remote` is the address of the server, or empty for the run in the own process.
 BEGIN = r"""
 import functools, json, os, sys, threading, time
 remote = sys.argv[1]
@@ -322,7 +323,7 @@ np.savez(sys.argv[2], **results)
 leave()
 """
 
-# What goes wrong. Only through the proxy.
+# Mistakes, which are tested only through the proxy.
 ERRORS = r"""
 def fails(name, function, kinds, *words):
     try:
@@ -353,7 +354,7 @@ fails("arrays on different devices", lambda: jax.jit(lambda a, b: a + b)(here, t
 leave()
 """
 
-# Under another name of the platform jax writes linear algebra out, and sends what calls back into the client: no plug-in of these takes that.
+# For a platform of another name jax expands linear algebra, and sends programs with callbacks into the client, which none of these plug-ins accepts.
 PLATFORM = r"""
 from jax.experimental import io_callback
 check("the platform", jax.default_backend() == jax.devices()[0].platform == sys.argv[2], jax.default_backend())
@@ -385,7 +386,7 @@ refused("debug.print", jax.jit(lambda a: (jax.debug.print("{a}", a=a), a + 1)[1]
 leave()
 """
 
-# A program that takes seconds, told when it has begun.
+# Runs a program that takes seconds, and prints a line when it begins.
 LONG = r"""
 f = jax.jit(lambda a: lax.fori_loop(0, 100000, lambda i, a: jnp.tanh(a @ a), a))
 g = f.lower(jnp.ones((256, 256), jnp.float32)).compile()
@@ -395,7 +396,7 @@ np.asarray(a)
 leave()
 """
 
-# Many programs, each another one.
+# Compiles many different programs.
 COMPILES = r"""
 count = int(sys.argv[2])
 print("ready", flush=True)
@@ -410,7 +411,7 @@ for line in sys.stdin:
 leave()
 """
 
-# A loop whose parameters are given away in each step, with a name in the state; it goes on until it is told to stop.
+# Runs a loop whose parameters are donated in each step, with a name in the state, until it is told to stop.
 LOOP = r"""
 step = jax.jit(lambda p: {"w": p["w"] + 1, "step": p["step"] + 1}, donate_argnums=0)
 begin = float(sys.argv[2])
@@ -459,7 +460,7 @@ class Run(Checks):
         )
 
     def finish(self, name, client, limit=900):
-        """What a client has found: its failures are ours."""
+        """Adds a client's results to the counts."""
         try:
             out, said = client.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -494,7 +495,7 @@ def compare(run, name, local, remote):
 
 
 def memory(process):
-    """The memory that a process has, and those that it has started (the plug-in is in one of them), in MiB."""
+    """Returns the memory of a process and of its child processes (one of them has the plug-in), in MiB."""
     with open(f"/proc/{process}/status") as file:
         own = next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
     children = []
@@ -505,7 +506,7 @@ def memory(process):
 
 
 def killed(run, name, address):
-    """A client that goes in the middle of an execution: others are served meanwhile and afterwards."""
+    """Tests that others are served while and after a client is killed in the middle of an execution."""
     client = run.client(LONG, address)
     if client.stdout.readline().strip() != "running":
         client.kill()
@@ -538,14 +539,14 @@ def compiles(run, name, server, address, count):
 
 
 def state(run, name, plugin, folder):
-    """A loop that is saved while it runs; another server with fewer devices has its arrays, and the loop goes on there."""
+    """Tests a loop that is saved while it runs, and continues on another server with fewer devices, from its arrays."""
     import numpy as np
 
     path = os.path.join(folder, "loop.sds")
     server, address = run.serve(plugin, "--state", path)
     client = run.client(LOOP, address, "0", "model")
     run.check(f"{name}: the loop runs", client.stdout.readline().strip() == "running")
-    # Twice: what the loop gave away between the two leaves the state.
+    # Saves twice: arrays that the loop donated in between must leave the state.
     for _ in range(2):
         time.sleep(2)
         server.send_signal(signal.SIGHUP)
@@ -577,7 +578,7 @@ def state(run, name, plugin, folder):
 
 
 def others(cache):
-    """Interpreters with other builds of jaxlib, where the suite has made them."""
+    """Returns the interpreters with other builds of jaxlib, if the suite has made them."""
     own = pathlib.Path(sys.executable)
     found = sorted((cache.parent / "venvs").glob("jaxlib-*/bin/python"))
     return [python for python in found if python.parent != own.parent]

@@ -1,4 +1,4 @@
-"""A real JAX client against `serdes serve`: what it puts comes back byte for byte.
+"""Tests with a real JAX client that `serdes serve` returns its arrays byte for byte.
 
 PYTHON tests/interop/jaxlib_proxy.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO]
 
@@ -318,7 +318,7 @@ def main():
         with run.server("--state", state) as address:
             run.client("state", STATE, address)
         found = subprocess.run([run.serdes, "restore", state, "--json"], capture_output=True, text=True)
-        # Older clients read through a shard of their own, which may still be alive when they go.
+        # Older clients read through a shard of their own, which may still exist when they end.
         run.check("the state has both arrays", found.returncode == 0 and json.loads(found.stdout)["tensors"] >= 2, found.stdout + found.stderr)
         with run.server("--state", state) as address:
             run.client("state again", DATA, address)

@@ -1,11 +1,11 @@
-"""Arrays that a client of JAX names, and has again after its server was killed: a training that goes on as if nothing had been.
+"""Tests that a client of JAX gets its named arrays back after its server was killed, and continues a training with equal results.
 
 PYTHON tests/interop/jaxlib_resume.py --serdes PATH_OF_BINARY --extension PATH_OF_LIBSERDES_ML_NATIVE_SO [--cache FOLDER] [--plugin NAME]...
 
-A loop of 200 steps saves by `connection.save` on the way; the server writes its state at SIGHUP, goes on, and is killed with SIGKILL, and so is
-the client. Another server and another client go on from `connection.arrays()`, and must come to the very bits of a run without a break. What
-a server has that is killed before it wrote its state anew is the save before. Shardings come back. Ends with `N passed, N failed`; status 0 if
-nothing failed. Without jaxlib it says so and passes.
+A loop of 200 steps calls `connection.save` on the way. The server writes its state at SIGHUP, continues, and is killed with SIGKILL, as is
+the client. Another server and another client continue from `connection.arrays()`, and must get the same bits as a run without a break. A
+server that is killed before it wrote its state again has the previous save. Shardings are restored. Ends with `N passed, N failed`; status
+0 if nothing failed. Without jaxlib it says so and passes.
 """
 
 import argparse
@@ -104,7 +104,7 @@ class Run(Checks):
             time.sleep(0.02)
 
     def finish(self, client):
-        """The values at the end."""
+        """Waits for a client; returns the values at its end."""
         found = self.hear(client, "ends with")
         _, said = client.communicate(timeout=60)
         self.check("the client ends by itself", client.returncode == 0, f"{client.returncode} {said[-2000:]}")

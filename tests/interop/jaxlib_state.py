@@ -1,9 +1,9 @@
-"""What becomes of a server's state, with a real JAX client: nothing that was saved is lost.
+"""Tests with a real JAX client that a server's state loses nothing that was saved.
 
 PYTHON tests/interop/jaxlib_state.py --serdes PATH_OF_BINARY [--host-plugin PATH_OF_SO] [--kills N]
 
-A client puts arrays, SIGHUP, the client leaves, the server stops: the arrays are in the state, and another server has them. The server is
-killed at many moments of its saves: the state is the old or the new one, whole. The disk is full when the server stops: status 2, and the
+A client puts arrays, the server gets SIGHUP, the client leaves, the server stops: the arrays are in the state, and another server has them.
+The server is killed at many moments of its saves: the state is the old or the new one, complete. The disk is full when the server stops: status 2, and the
 old state is whole. Arrays that a client deletes leave the state, even those that another client named; those whose handles it drops stay. Ends with `N passed, N failed`; status 0 if nothing failed. Without jaxlib it says so and passes.
 """
 
@@ -96,7 +96,7 @@ class Run(Checks):
         return server.returncode, said
 
     def tensors(self, state):
-        """The names in a state that is whole, every byte of it read; None if it is not."""
+        """Returns the names in a state whose every byte was verified, or None if it is damaged."""
         judged = subprocess.run([self.serdes, "check", "--verify-data", "--json", state], capture_output=True, text=True)
         if judged.returncode != 0:
             return None
@@ -135,7 +135,7 @@ def snapshot(run, folder):
 
 
 def deletions(run, folder):
-    """`x.delete()` takes an array out of the state; the end of a handle and of a session do not."""
+    """Tests that `x.delete()` removes an array from the state, and that the end of a handle or a session does not."""
     for name, prefix in [("", "session-1"), ("model", "model")]:
         state = os.path.join(folder, f"deletions-{prefix}.sds")
         server, address = run.serve(state)
@@ -162,7 +162,7 @@ def deletions(run, folder):
 
 
 def kills(run, folder, count):
-    """Each round: a server with a state and a client, two saves, a kill at some moment of the second."""
+    """Runs rounds of a server with a state and a client, two saves, and a kill at some moment of the second."""
     state = os.path.join(folder, "kills.sds")
     server, address = run.serve(state)
     client = run.client(address, count=4, elements=1 << 18)
@@ -198,7 +198,7 @@ def kills(run, folder, count):
 
 
 def full(run, folder):
-    """The disk is full when the server stops: a file system of its own where that may be mounted, else a limit on files."""
+    """Tests a full disk when the server stops: a file system of its own if one may be mounted, else a limit on file sizes."""
     place, mounted, settings = os.path.join(folder, "full"), False, {}
     os.mkdir(place)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "serdes-state", place], capture_output=True).returncode == 0:
@@ -233,7 +233,7 @@ def full(run, folder):
 
 
 def hurry(run, folder):
-    """Somebody who does not wait for the stop."""
+    """Tests a second signal during the stop."""
     state = os.path.join(folder, "hurry.sds")
     server, address = run.serve(state)
     client = run.client(address, "model")

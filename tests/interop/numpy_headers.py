@@ -1,11 +1,11 @@
-"""Headers of npy files, and whether numpy.load takes them.
+"""Lists headers of npy files, with whether numpy.load accepts them.
 
-    numpy_headers.py --write tests/data/npy/headers.jsonl     with NumPy 2.4: makes the list anew
-    numpy_headers.py --check tests/data/npy/headers.jsonl     with any NumPy: prints what it judges otherwise, but for
-                                                              what is known of other releases
+    numpy_headers.py --write tests/data/npy/headers.jsonl     with NumPy 2.4: writes the list
+    numpy_headers.py --check tests/data/npy/headers.jsonl     with any NumPy: prints headers that it judges differently,
+                                                              except for known differences of releases
 
-A line of the list: the version of the format, the text of the header, how many bytes of zeros stand behind it, and
-whether NumPy takes the file. `check_npy_headers` asks serdes about each.
+A line of the list has the version of the format, the text of the header, the number of zero bytes after it, and whether
+NumPy accepts the file. `check_npy_headers` compares serdes with each.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def file_of(version, text, size):
 
 
 def size_of(version, text):
-    """Bytes of elements that the header asks for; 0 where it is refused anyway, or asks for more than anybody has."""
+    """Returns the bytes of elements that the header requires; 0 if it is refused anyway, or requires 1 MiB or more."""
     reader = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}.get(version)
     try:
         if reader is None:
@@ -127,9 +127,9 @@ def is_taken(version, text, size):
 
 
 def differs_by_release(text):
-    """Whether this release is known to refuse a header that the list has as taken."""
+    """Returns True if this release is known to refuse a header that the list has as accepted."""
     release = tuple(int(part) for part in np.__version__.split(".")[:2])
-    # The code `a` of byte strings is gone; and arrays had 32 dimensions at most.
+    # NumPy 2.5 removed the code `a` of byte strings; before 2.0 arrays had at most 32 dimensions.
     return ("'a5'" in text and release >= (2, 5)) or (text.count("1,") == 64 and release < (2, 0))
 
 

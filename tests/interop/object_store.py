@@ -1,9 +1,9 @@
-"""States in a bucket: the library and the command against an emulator of S3, over the loopback interface.
+"""Tests states in a bucket: the library and the command with an emulator of S3, over the loopback interface.
 
 python tests/interop/object_store.py --serdes BINARY --host-plugin LIBRARY [--example BINARY]
 
-The Python that runs it has moto[server]. The program is examples/object-state; without --example it is built. What the command does with
-addresses is in bucket_command.py. The plug-in is not needed: it is taken so that all scripts of this folder are called the same way.
+The Python that runs it has moto[server]. The program is examples/object-state; without --example it is built. bucket_command.py
+tests the command with addresses. The plug-in is not used: the option lets all scripts of this folder be called the same way.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def check(program, serdes, port, folder, environment):
         with open(path, "rb") as file, open(target, "rb") as back:
             return file.read() == back.read()
 
-    # One object, of several parts of an upload: the last is short.
+    # One object, uploaded in several parts, of which the last is short.
     large = write("large", (29 << 20) + 77)
     result = run("save", BUCKET, "one.sds", large)
     expect(result.returncode == 0, f"save: {result.stderr}")
@@ -124,7 +124,7 @@ def check(program, serdes, port, folder, environment):
     expect(unfinished() == [], "no upload stays")
     s3.delete_object(Bucket=BUCKET, Key="one.sds")
 
-    # Four processes, one of which is killed.
+    # Four processes save, and one of them is killed.
     files = [write(f"process-{number}", (13 << 20) + number) for number in range(SAVERS)]
     small = [write(f"small-{number}", 1000 + number) for number in range(SAVERS)]
 
@@ -174,7 +174,7 @@ def check(program, serdes, port, folder, environment):
     expect(put(third, small) == [0] * SAVERS and run("merge", BUCKET, NAME, third).returncode == 0, "the new state")
     expect(same("data-3", small[3]) and len(objects()) == 1 + SAVERS, f"the new state replaces the old one: {objects()}")
 
-    # A part that is lost, and one of which a byte is another.
+    # A missing part, and a part with a changed byte.
     lost = f"{NAME}.parts/{third}-000001-of-000004.part"
     content = s3.get_object(Bucket=BUCKET, Key=lost)["Body"].read()
     s3.delete_object(Bucket=BUCKET, Key=lost)
@@ -188,11 +188,11 @@ def check(program, serdes, port, folder, environment):
     s3.put_object(Bucket=BUCKET, Key=lost, Body=content)
     expect(same("data-1", small[1]), "and comes back when it is whole again")
 
-    # One object takes the place of all.
+    # One object replaces all parts.
     result = run("save", BUCKET, NAME, small[0])
     expect(result.returncode == 0 and objects() == [NAME], f"one object in the place of parts: {objects()} {result.stderr}")
 
-    # What is wrong outside.
+    # Errors outside the state.
     result = run("save", "no-such-bucket", NAME, small[0])
     expect(result.returncode == 1 and "NoSuchBucket" in result.stderr and "no-such-bucket" in result.stderr,
            f"no such bucket: {result.stderr}")
@@ -200,7 +200,7 @@ def check(program, serdes, port, folder, environment):
     expect(result.returncode == 1 and "no-such-bucket" in result.stderr, f"no such bucket to read: {result.stderr}")
     if serdes:
         bucket_command.check(serdes, s3, port, folder, environment, checks)
-    # From now on the emulator looks at keys.
+    # From now on the emulator checks keys.
     headers = {"Content-Type": "text/plain"}
     request = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", headers=headers, method="POST")
     urllib.request.urlopen(request, timeout=30).close()

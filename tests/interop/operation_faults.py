@@ -1,7 +1,7 @@
-"""Faults for the graphs of `operation_graphs`: each spoils a graph in one way, or in none where it does not apply.
+"""Faults for the graphs of `operation_graphs`: each damages a graph in one way, or does nothing if it does not apply.
 
 A fault takes (graph, rng, registry, nodes, body): `nodes` are those of the main graph or of one function, `body` is that function or None.
-It returns whether it changed anything. Whether a release refuses the outcome is for the release to say.
+It returns whether it changed anything. The release itself determines whether it refuses the result.
 """
 
 from operation_graphs import SCALARS, Function, Node, attribute_bytes, attribute_of, entry, field, varint
@@ -15,7 +15,7 @@ OLD = ["Old", "TopK", "AdjustContrast", "TileGrad", "BatchNormWithGlobalNormaliz
 
 
 def any_value(rng, functions):
-    """An attribute value of any kind."""
+    """Returns an attribute value of any kind."""
     simple = {
         "string": b"x", "int": 1, "float": 1.0, "bool": True, "type": rng.choice([1, 3, 7]), "shape": None,
         "tensor": field(1, 1) + field(2, b"") + field(5, bytes(4)), "func": (rng.choice(functions or ["missing"]), {}),
@@ -42,7 +42,7 @@ def known(registry, graph, nodes):
 
 
 def with_attributes(registry, nodes, wanted=lambda declared: True):
-    """Pairs of a node and a declared attribute."""
+    """Returns pairs of a node and a declared attribute."""
     return [(node, declared) for node in nodes for declared in registry.ops.get(node.operation, {}).get("attrs", []) if wanted(declared)]
 
 
@@ -223,7 +223,7 @@ def output_shapes(graph, rng, registry, nodes, body):
 
 
 def attribute_wire(graph, rng, registry, nodes, body):
-    """The same or another value, written in an unusual way."""
+    """Encodes the same or another value in an unusual way."""
     there = [(node, name) for node in nodes for name in node.attributes]
     if not there:
         return False
@@ -265,7 +265,7 @@ def attribute_swapped(graph, rng, registry, nodes, body):
 
 
 def attribute_default(graph, rng, registry, nodes, body):
-    """No fault: a default written out, or left out."""
+    """Writes or removes a default, which is not a fault."""
     there = with_attributes(registry, nodes, lambda declared: "default" in declared)
     if not there:
         return False
@@ -380,7 +380,7 @@ def inputs_shuffled(graph, rng, registry, nodes, body):
 
 
 def loop_parts(graph, rng, registry, nodes, body):
-    """A back edge from another output or of another type, or a loop without its end."""
+    """Makes a back edge from another output or of another type, or a loop without its end."""
     there = [node for node in nodes if node.operation in ("Merge", "NextIteration", "Switch", "Enter", "Identity")]
     if not there:
         return False
@@ -511,7 +511,7 @@ def returns(graph, rng, registry, nodes, body):
 
 
 def placeholders(graph, rng, registry, nodes, body):
-    """An attribute of a body that the call gives, or does not give."""
+    """Makes an attribute of a body depend on the call, which has it or lacks it."""
     if not body:
         return False
     there = with_attributes(registry, nodes)
@@ -544,7 +544,7 @@ def recursion(graph, rng, registry, nodes, body):
 
 
 def call_given(graph, rng, registry, nodes, body):
-    """What a call gives to the function: attributes of other kinds, too few, too many, or left to others."""
+    """Changes the attributes that a call passes to the function: other kinds, too few, too many, or placeholders."""
     calls = [node for node in nodes if node.operation in names_of(graph)]
     calls += [node for node in nodes if node.attributes.get("f", ("none",))[0] == "func"]
     if not calls:
@@ -563,7 +563,7 @@ def call_given(graph, rng, registry, nodes, body):
 
 
 def function_attributes(graph, rng, registry, nodes, body):
-    """Attributes of a function, of its arguments, and its control outputs."""
+    """Changes attributes of a function, of its arguments, and its control outputs."""
     if not body:
         return False
     form = rng.randrange(5)
@@ -613,7 +613,7 @@ FAULTS = [
 
 
 def spoil(graph, rng, registry, count):
-    """Puts `count` faults into the graph; their names are kept in it."""
+    """Puts `count` faults into the graph, and records their names in it."""
     tries = 0
     while len(graph.faults) < count and tries < 50:
         tries += 1

@@ -1,7 +1,7 @@
-"""Random graphs over the operations of a release, as the importer takes them, and their wire format.
+"""Random graphs over the operations of a release that the importer accepts, and their wire format.
 
-What is made here is valid by the registry (tests/data/tensorflow/ops): types along every edge, numbers, lists, references, control edges,
-loops, functions with generic types that nodes call. `operation_faults` spoils it. Nothing in here needs TensorFlow.
+These graphs are valid by the registry (tests/data/tensorflow/ops): types along every edge, numbers, lists, references, control edges,
+loops, functions with generic types that nodes call. `operation_faults` damages them. Nothing here needs TensorFlow.
 """
 
 import base64
@@ -39,7 +39,7 @@ def field(number, value):
 
 
 def shape_bytes(dimensions):
-    """A shape: None for an unknown rank."""
+    """Encodes a shape; None is an unknown rank."""
     return field(3, 1) if dimensions is None else b"".join(field(2, field(1, size) if size else b"") for size in dimensions)
 
 
@@ -59,7 +59,7 @@ def scalar(kind, value, number):
 
 
 def attribute_bytes(attribute):
-    """An AttrValue: ("none",), ("raw", bytes), ("list", [(kind, value)...]) or (kind, value)."""
+    """Encodes an AttrValue: ("none",), ("raw", bytes), ("list", [(kind, value)...]) or (kind, value)."""
     kind = attribute[0]
     if kind == "none":
         return b""
@@ -129,7 +129,7 @@ class Graph:
 
 
 def saved_model(graph, object_graph=b""):
-    """A SavedModel without variables; in the form of TF2 if it has an object graph."""
+    """Encodes a SavedModel without variables, in the form of TF2 if it has an object graph."""
     info = field(4, "serve") + field(5, "2.21.0")
     return field(1, 1) + field(2, field(1, info) + field(2, graph) + (field(7, object_graph) if object_graph else b""))
 
@@ -138,7 +138,7 @@ def saved_model(graph, object_graph=b""):
 
 
 def attribute_of(kind, value):
-    """A value of the registry's JSON as an attribute."""
+    """Converts a value of the registry's JSON to an attribute."""
     if kind.startswith("list("):
         return ("list", [attribute_of(kind[5:-1], one) for one in value])
     if kind == "type":
@@ -158,7 +158,7 @@ TYPES = {}
 
 
 class Registry:
-    """The operations of a release (`2.12`), and of all releases by name for what is older or newer."""
+    """The operations of a release (`2.12`), and of all releases by name, to find older and newer ones."""
 
     def __init__(self, release):
         base, deltas = (json.loads((OPS / name).read_text()) for name in ["base.json", "deltas.json"])
@@ -262,7 +262,7 @@ class Maker:
         return attribute_of(declared["type"], declared["default"])[1]
 
     def types(self, definition, attributes, arguments):
-        """Each argument with its types: [(argument, [types])]."""
+        """Returns each argument with its types: [(argument, [types])]."""
         found = []
         for argument in arguments:
             if "type_list_attr" in argument:
@@ -278,7 +278,7 @@ class Maker:
     # Inputs.
 
     def source(self, number, is_ref):
-        """A new node with an output of this type."""
+        """Adds a node with an output of a type."""
         unusual = self.rng.random()
         if is_ref:
             node = Node(self.name("v"), "VariableV2", [], {"dtype": ("type", number), "shape": ("shape", None)})
@@ -301,7 +301,7 @@ class Maker:
         return self.source(number, is_ref)
 
     def add(self, operation, definition, attributes, stem="o"):
-        """A node of the operation with inputs; its outputs join the values."""
+        """Adds a node of the operation with inputs, and its outputs to the values."""
         inputs = []
         for argument, types in self.types(definition, attributes, definition.get("inputs", [])):
             inputs += [self.data(number, argument.get("is_ref", False)).text for number in types]
@@ -323,12 +323,12 @@ class Maker:
         return self.add(operation, definition, self.attributes(definition))
 
     def call(self, function, how=None):
-        """A node that calls the function: by its name, or with the name as an attribute."""
+        """Adds a node that calls the function: by its name, or with the name as an attribute."""
         rng, bound = self.rng, {}
         for name, (kind, _) in function.attrs.items():
             own = self.body.attrs.get(name) if self.body else None
             if own and own[0] == kind and kind == "type":
-                # Handed on from the caller of the function around the node: its arguments have that type.
+                # Passed on from the caller of the enclosing function: its arguments have that type.
                 bound[name] = ("type", FLOAT) if rng.random() < 0.5 else ("type", self.random_type())
                 continue
             bound[name] = ("list", [("type", self.random_type()) for _ in range(2)]) if kind == "list(type)" else ("int", rng.randrange(1, 3)) if kind == "int" else ("type", self.random_type())
@@ -345,7 +345,7 @@ class Maker:
         return self.add(how, self.registry.ops[how], attributes, "call")
 
     def branch(self, first, second):
-        """An If over two functions."""
+        """Adds an If over two functions."""
         operation = self.rng.choice(["If", "StatelessIf", "While", "StatelessWhile", "Case"])
         fixed = {"then_branch": ("func", (first, {})), "else_branch": ("func", (second, {})), "cond": ("func", (first, {})),
                  "body": ("func", (second, {})), "branches": ("list", [("func", (first, {})), ("func", (second, {}))])}
@@ -358,11 +358,11 @@ class Maker:
         return self.add(operation, definition, attributes, "branch")
 
     def text(self, node, output, number=0):
-        """An output of a node as an input names it."""
+        """Returns the name of a node's output for an input."""
         return f"{node}:{output}:0" if self.body else node + (f":{number}" if number else "")
 
     def loop(self):
-        """A loop of the old control flow."""
+        """Adds a loop of the old control flow."""
         number, stem = self.random_type(), f"l{len(self.names)}"
         self.names.append(stem)
         t, names = {"T": ("type", number)}, {part: f"{stem}/{part}" for part in ["enter", "merge", "p", "cond", "switch", "body", "next", "exit"]}
@@ -380,7 +380,7 @@ class Maker:
         self.values.append(Value(of("exit"), number))
 
     def chain(self, *steps):
-        """Nodes in a row: (operation, output, more inputs, attributes), each with the one before as its first input."""
+        """Adds a chain of nodes (operation, output, more inputs, attributes), each with the previous one as first input."""
         before = []
         for operation, output, more, attributes in steps:
             node = Node(self.name("r"), operation, before + [self.data(number, False).text for number in more], attributes)
@@ -389,7 +389,7 @@ class Maker:
         return before[0]
 
     def variable(self):
-        """A variable as a resource, written and read."""
+        """Adds a resource variable that is written and read."""
         dtype, shape = ("type", FLOAT), ("shape", None)
         handle = self.chain(("VarHandleOp", "resource", [], {"dtype": dtype, "shape": shape}))
         self.nodes.append(Node(self.name("r"), "AssignVariableOp", [handle, self.data(FLOAT, False).text], {"dtype": dtype}))
@@ -398,24 +398,24 @@ class Maker:
         self.values += [Value(handle, RESOURCE), Value(self.text(node.name, "value"), FLOAT)]
 
     def tensor_list(self):
-        """A list of tensors, which is a variant."""
+        """Adds a list of tensors, which is a variant."""
         number = self.random_type()
         element, shapes = {"element_dtype": ("type", number)}, {"shape_type": ("type", INT32)}
         made = self.chain(("EmptyTensorList", "handle", [], element | shapes), ("TensorListPushBack", "output_handle", [number], element))
-        # The first node takes the shape of an element and how many there may be.
+        # The first node takes the shape of an element and the maximum number of elements.
         self.nodes[-2].inputs = [self.data(INT32, False).text, self.data(INT32, False).text]
         self.values.append(Value(made, VARIANT))
 
 
 def unusual(maker, share):
-    """Loops, resources and variants, each as often as `share` says."""
+    """Adds loops, resources and variants, each with the frequency `share`."""
     for make in (maker.loop, maker.variable, maker.tensor_list):
         if maker.rng.random() < share:
             make()
 
 
 def decorate(nodes, rng, maker):
-    """Devices, colocations and shapes of outputs that change no verdict."""
+    """Adds devices, colocations and shapes of outputs that change no verdict."""
     for node in nodes:
         if rng.random() < 0.03:
             node.device = rng.choice(["/device:CPU:0", "/cpu:0", "/job:localhost/replica:0/task:0/device:CPU:0"])
@@ -486,7 +486,7 @@ def make_function(registry, rng, operations, graph, name):
 
 
 def valid_graph(registry, rng, operations):
-    """A graph that the release takes, but for what shape functions make of it."""
+    """Returns a graph that the release accepts, unless a shape function refuses it."""
     graph = Graph()
     graph.producer = rng.choice([registry.version] * 6 + [2474, 2474, 30, 21])
     operations = [name for name in operations if not registry.is_deprecated(name, graph.producer)]
@@ -516,7 +516,7 @@ def valid_graph(registry, rng, operations):
 
 
 def single(registry, rng, operation):
-    """One node of the operation with what it needs."""
+    """Returns a graph with one node of the operation and the nodes that it needs."""
     graph = Graph()
     graph.producer = max(registry.ops[operation].get("deprecation", 0) - 1, 1) if registry.ops[operation].get("deprecation") else registry.version
     maker = Maker(registry, rng, [operation], graph)

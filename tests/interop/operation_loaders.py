@@ -1,11 +1,11 @@
-"""What the installed TensorFlow says of graphs and SavedModels, in each way of loading them; a child process of the interop suites.
+"""Loads graphs and SavedModels with the installed TensorFlow in each way, and prints the results; a child process of the interop suites.
 
     PYTHON tests/interop/operation_loaders.py CASES
-    PYTHON tests/interop/operation_loaders.py --empty-model DIRECTORY      saves a model of TF2 without anything in it
+    PYTHON tests/interop/operation_loaders.py --empty-model DIRECTORY      saves an empty model of TF2
 
-CASES is a file of JSON lines, {"path": …, "ways": ["capi_import", …]}. Prints a line a case: its number and, by way, null where TensorFlow takes
-it, [code or exception, message], or "crash" where the process ends. Cases run in a child of this process, which has loaded TensorFlow already,
-so that a crash costs little.
+CASES is a file of JSON lines, {"path": …, "ways": ["capi_import", …]}. Prints a line per case: its number and, by way, null if TensorFlow
+accepts it, [code or exception, message], or "crash" if the process ends. Cases run in a fork of this process, which has already loaded
+TensorFlow, so that a crash costs little.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ import resource
 import signal
 import sys
 
-# Bytes of addresses that a child may have.
+# Limit on the address space of a child, in bytes.
 MOST_MEMORY = 8 << 30
 
 
@@ -113,7 +113,7 @@ def main():
 
 
 def lines_of_child(known, cases, begin):
-    """The lines for the cases from `begin` on, up to one that ends the process. TensorFlow is loaded once for all of these."""
+    """Returns the lines for the cases from `begin` up to one that ends the process. TensorFlow is loaded once for all of these."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -132,7 +132,7 @@ def lines_of_child(known, cases, begin):
 
 
 def answers_one_by_one(known, case):
-    """What TensorFlow says of a case that ends the process in one way or more."""
+    """Returns TensorFlow's results for a case that ends the process in at least one way."""
     found = {}
     for way in case["ways"]:
         lines = list(lines_of_child(known, [dict(case, ways=[way])], 0))
@@ -141,10 +141,10 @@ def answers_one_by_one(known, case):
 
 
 def answers(known, case):
-    """What TensorFlow says of a case, by way."""
+    """Returns TensorFlow's results for a case, by way."""
     found = {}
     for way in case["ways"]:
-        # Some graphs end in a loop of TensorFlow's, or in an allocation of all memory.
+        # Some graphs make TensorFlow loop without end, or allocate all memory.
         signal.alarm(20)
         try:
             found[way] = known[way](pathlib.Path(case["path"]))

@@ -1,13 +1,13 @@
-"""Measures which ranks and lengths of inputs the shape functions of the installed TensorFlow take, and which shapes they give.
+"""Measures which ranks and lengths of inputs the shape functions of the installed TensorFlow accept, and which shapes they return.
 
     PYTHON tests/interop/operation_shapes.py OUT.json [OPERATION…]
     python3 tests/interop/operation_shapes.py --merge crates/graphs/src/graph/shapes/tensorflow.shapes MEASURED.json…
 
-Every operation is made many times through the C API, with attributes at random. Where it is taken with inputs of unknown shapes, each input
-alone gets each rank, each length of a vector, and constants; what is refused in every sample, whatever the attributes, is a rule of the
-operation. An output whose shape is the same in every sample is a fixed one; one that has the shape of an input whenever that is known, for
-inputs of all ranks and with the other inputs known as well, follows that input. `--merge` writes what is so in all of several releases, for
-operations that have the same inputs in every release of tests/data/tensorflow/ops.
+Every operation is created many times through the C API, with random attributes. If it is accepted with inputs of unknown shapes, each input
+in turn gets each rank, each length of a vector, and constants; a rank or length that is refused in every sample, for all attributes, is a
+rule of the operation. An output with the same shape in every sample is fixed; one that has the shape of an input whenever that is known, for
+inputs of all ranks and also with the other inputs known, follows that input. `--merge` writes the rules that hold in all of several
+releases, for operations that have the same inputs in every release of tests/data/tensorflow/ops.
 """
 
 import ctypes
@@ -20,19 +20,19 @@ import sys
 RANKS = range(0, 9)
 LENGTHS = range(0, 9)
 SAMPLES = 10
-# Operations that end the process, or whose shapes hang on a function.
+# Operations that end the process, or whose shapes depend on a function.
 LEFT_OUT = {"_QuantizedMatMul", "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "RemoteCall"}
-# Its function takes the last of all inputs for the axis: what each of them may be hangs on how many there are.
+# Its shape function uses the last of all inputs as the axis, so the rules of each depend on their number.
 LEFT_OUT |= {"_MklQuantizedConcatV2"}
-# What they take hangs on the version that a graph was written with; their functions are written by hand.
+# Their rules depend on the version with which a graph was written; their functions are written by hand.
 OF_A_VERSION = {"All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum"}
-# They count with dimensions that are not known, so that what is refused beside unknown inputs is taken beside known ones.
+# They compute with unknown dimensions, so they accept with known inputs what they refuse with unknown ones.
 COUNT_WITH_UNKNOWN = "DTensor"
-# Its inputs are one shape, or are broadcast to one: which rank is refused beside an input of unknown shape is taken beside others.
+# Its inputs have one shape, or are broadcast to one: a rank that is refused with an input of unknown shape is accepted with others.
 BROADCASTS = {"SoftmaxCrossEntropyWithLogits"}
-# Samples below which nothing is said of an operation.
+# Minimum number of samples for rules of an operation.
 FEW = 4
-# The ranks that all inputs get together.
+# The ranks that are tried for all inputs together.
 TOGETHER = 0x3F
 REGISTRIES = pathlib.Path(__file__).resolve().parents[1] / "data/tensorflow/ops"
 
@@ -72,7 +72,7 @@ class Graph:
         self.dll.TF_DeleteGraph(self.graph)
 
     def make(self, operation, inputs, attributes):
-        """An operation, or None; inputs are lists of outputs or single outputs."""
+        """Creates an operation; returns it, or None. Inputs are lists of outputs or single outputs."""
         self.count += 1
         made = self.dll.TF_NewOperation(self.graph, operation.encode(), b"n%d" % self.count)
         for one in inputs:
@@ -102,7 +102,7 @@ class Graph:
         return found
 
     def source(self, data_type, is_reference, shape):
-        """An output of this type and shape; None for an unknown rank, -1 for a dimension."""
+        """Returns an output of a type and shape; None is an unknown rank, -1 an unknown dimension."""
         key = (data_type, is_reference, None if shape is None else tuple(shape))
         if key not in self.sources:
             value = self.messages["attr"]()
@@ -130,7 +130,7 @@ class Graph:
 
 
 class Sampler:
-    """Attributes at random."""
+    """Draws random attributes."""
 
     def __init__(self, messages, rng):
         self.attr, self.rng = messages["attr"], rng
@@ -197,7 +197,7 @@ class Sampler:
 
 
 def arguments(definition, attributes):
-    """By argument: [(name, is_list, [types], is_ref)], or None if that cannot be."""
+    """Returns [(name, is_list, [types], is_ref)], one per argument, or None for impossible attributes."""
     found = []
     for argument in definition.input_arg:
         if argument.type_list_attr:
@@ -211,7 +211,7 @@ def arguments(definition, attributes):
 
 
 class Measured:
-    """What all samples of one operation have in common."""
+    """The common results of all samples of one operation."""
 
     def __init__(self, definition):
         self.definition = definition
@@ -299,7 +299,7 @@ class Measured:
                 self.fixed(graph.shapes(done))
 
     def together(self, graph, make, flat, found, rng):
-        """What is refused alone may be taken where the other inputs are known as well."""
+        """Tries ranks with all inputs known: a rank that is refused for one input alone may be accepted then."""
         for attempt in range(14):
             rank = attempt if attempt < 6 else None
             ranks = {place: rng.choice([0, 1, 2, 3, 4]) if rank is None else rank for place in flat}
@@ -314,7 +314,7 @@ class Measured:
             self.fixed(graph.shapes(done))
 
     def fixed(self, shapes):
-        """What the outputs have had in common so far: a dimension that was not always the same is not known."""
+        """Updates the common shapes of the outputs: a dimension that was not always the same is unknown."""
         def common(old, new):
             if old is None or new is None or len(old) != len(new):
                 return None
@@ -358,7 +358,7 @@ def measure(api, messages, definition):
 
 
 def inputs_of_all_releases():
-    """The names of the inputs of each operation that has the same ones in every release, and the kinds of its attributes."""
+    """Returns the names of the inputs of each operation that has the same ones in every release, and the kinds of its attributes."""
     base, deltas = (json.loads((REGISTRIES / f"{name}.json").read_text()) for name in ("base", "deltas"))
     found, attributes, different = {}, {}, set()
     for operations in [base["ops"], *({**delta.get("add", {}), **delta.get("change", {})} for delta in deltas.values())]:
@@ -371,7 +371,7 @@ def inputs_of_all_releases():
 
 
 def output(found):
-    """The text of one output, of which several releases say something."""
+    """Returns the text of one output, from the results of several releases."""
     shapes, follows = [one["shape"] for one in found], set.intersection(*(set(one["follows"]) for one in found))
     text = ""
     if None not in shapes and len({len(one) for one in shapes}) == 1:
@@ -387,21 +387,21 @@ def mask(refused):
 
 
 def is_sure(mask):
-    """Whether one rank alone is taken, or all from one on: an attribute that decides makes it several."""
+    """Returns True if only one rank, or all from one on, are accepted. Other sets occur if an attribute decides."""
     return mask & (mask - 1) == 0 or mask + (mask & -mask) == 0x200
 
 
 def line(name, arguments, measured):
-    """The line of the table, or None if nothing is known; `measured` is of the releases that have the operation."""
+    """Returns the line of the table, or None if nothing is known; `measured` has the results of the releases with the operation."""
     names, kinds = arguments
     decides = bool(kinds - {"type", "list(type)", "bool", "func", "float"})
     rules, compares = [], False
     for argument in names:
         ranks = mask(set.intersection(*(set(one["ranks"].get(argument, [])) for one in measured)))
         lengths = mask(set.intersection(*(set(one["lengths"].get(argument, [])) for one in measured)))
-        # What takes no rank at all alone compares it with those of other inputs, as far as those were tried together.
+        # An input that accepts no rank alone is compared with other inputs, for the ranks that were tried together.
         compares |= ranks in (0, TOGETHER)
-        # A length that differs is that of a list, whose attribute was never drawn as long as it may be.
+        # A length that varies is that of a list, whose attribute was never drawn with its maximum length.
         if not is_sure(lengths) or "shape" in kinds:
             lengths = 0x1FF
         if decides and not is_sure(ranks):

@@ -1,4 +1,4 @@
-"""Real JAX runs programs on the example plug-in of the SDK, and gets what its own CPU gives.
+"""Tests that real JAX gets the same results from the SDK's example plug-in as from its own CPU.
 
     PYTHON tests/interop/pjrt_interpreter.py --plugin libinterpreter_pjrt_plugin.so
 """
@@ -13,7 +13,7 @@ PLATFORM = "interpreter"
 
 
 def programs(jax, jnp, lax, numpy):
-    """Name, function, and arguments."""
+    """Returns the name, function, and arguments of each program."""
     rng = numpy.random.default_rng(5)
     matrix = rng.standard_normal((7, 5)).astype(numpy.float32)
     other = rng.standard_normal((5, 3)).astype(numpy.float32)
@@ -92,7 +92,7 @@ def close(numpy, left, right):
 
 
 def refusals(check, jax, jnp, lax, numpy, device):
-    """What the plug-in does not have, and what is wrong, is said in words."""
+    """Tests the messages for operations that the plug-in lacks, and for mistakes."""
     def words(function, *arguments):
         try:
             jax.block_until_ready(jax.jit(function)(*arguments))
@@ -110,7 +110,7 @@ def refusals(check, jax, jnp, lax, numpy, device):
 
 
 def asynchronous(check, jax, jnp, lax, numpy, devices):
-    """A program does not keep its caller, other devices, or copies from going on."""
+    """Tests that a running program does not block its caller, other devices, or copies."""
     slow = jax.jit(lambda x: lax.fori_loop(0, 300_000, lambda _, y: y * 0.5 + 1, x))
     quick = jax.jit(lambda x: x + 1)
     x = [jax.device_put(numpy.float32(3), device) for device in devices]
@@ -119,7 +119,7 @@ def asynchronous(check, jax, jnp, lax, numpy, devices):
     other = float(quick(x[1]))
     check("a program of another device is not kept waiting", other == 4 and not running.is_ready(), other)
     check("a slow program ends", abs(float(running) - 2) < 1e-6, running)
-    # Compiled before: two threads of jaxlib 0.8.0 that hand over programs at a time can end their process, in its own MLIR.
+    # Compiled before the threads start: two threads of jaxlib 0.8.0 that submit programs at the same time can crash in its own MLIR.
     jax.block_until_ready([quick(jax.device_put(numpy.zeros(100, numpy.float32), device)) for device in devices])
     results = []
     def work(seed):

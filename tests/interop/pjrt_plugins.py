@@ -1,13 +1,13 @@
-"""Real PJRT plug-ins, from PyPI: those that compute without an accelerator through the host of this project, and those of vendors without
-their hardware.
+"""Tests real PJRT plug-ins from PyPI: plug-ins that compute without an accelerator through the host of this project, and plug-ins of vendors
+without their hardware.
 
-The first are inspected without loading, loaded, asked for their devices, and given arrays of every type that their version knows, which must
-come back bit for bit (by the example `pjrt_devices`); then the command tries its conformance suite on them, whose failures are known. The
-others are inspected, checked and judged for frameworks: among them the pairs of which users reported that they do not fit. The libraries
-are kept in a cache outside the tree, each package's largest one alone. SERDES_FULL tries more of the large packages.
+The first are inspected without loading, loaded, asked for their devices, and given arrays of every type of their version, which must come
+back bit for bit (by the example `pjrt_devices`); then the command runs its conformance suite on them, whose failures are known. The
+others are inspected, checked and judged for frameworks, among them pairs that do not fit according to users' reports. The libraries
+are kept in a cache outside the tree, only the largest of each package. SERDES_FULL tests more of the large packages.
 
-A package index may be slow, or not there: each package has a limit, and all of a run have one. A package that cannot be fetched is named and
-left out; it is a failure only if it is one of those that compute here.
+A package index may be slow or unavailable: there are time limits for each package and for a run. A package that cannot be fetched is named and
+left out, which is a failure only if it is one of those that compute here.
 """
 
 import argparse
@@ -24,18 +24,18 @@ import zipfile
 
 from checks import Checks
 
-# What real plug-ins end the process on, and our host never does to them.
+# Behaviours in which real plug-ins end the process, and which the host of this project never causes.
 ENDS = {"pjrt_short_arguments_with_type", "pjrt_unknown_type", "pjrt_no_compile_options"}
 
-# Package, version, minor of the interface, size of its table, element types that make the trip, releases of jaxlib that fit or do not,
-# behaviours in which it fails.
+# Package, version, minor of the interface, size of its table, number of element types that come back unchanged, releases of jaxlib that fit or
+# do not, behaviours in which it fails.
 PLUGINS = [
     ("xla-cpu-pjrt", "0.0.1", 81, 984, 28, {"jaxlib-0.8.1": True, "jaxlib-0.6.2": False, "jaxlib-0.4.30": False}, ENDS | {"pjrt_option_of_another_type"}),
     ("fastatomstruct-xla-cpu", "2026.6.23", 106, 1128, 30, {"jaxlib-0.9.1": True, "jaxlib-0.6.2": False}, ENDS | {"pjrt_option_of_another_type"}),
     ("lammps-jax-pjrt-cpu", "0.11.2", 115, 1144, 32, {"jaxlib-0.12.0.1": True, "jaxlib-0.8.0": True, "jaxlib-0.5.0": False}, ENDS),
 ]
 
-# What the host calls and the plug-in is too old to have.
+# Functions that the host uses and an older plug-in lacks, by minor.
 MISSING = {
     81: [
         "PJRT_Error_ForEachPayload",
@@ -47,29 +47,29 @@ MISSING = {
     ],
 }
 
-# A raw read whose memory comes later.
+# Result of a raw read whose memory is given later, by minor.
 MEMORY_LATER = {81: "absent", 106: "true", 115: "true"}
 
 X86, ARM = "x86_64", "aarch64"
 
 
 def vendor(package, version, platform, minor, size, frameworks, status, words, python="3.11", is_large=False):
-    """A plug-in without its hardware: what its file says, which frameworks fit, and how `plugin check` ends, with which words."""
+    """Describes a plug-in without its hardware: its file, the frameworks that fit, and the status and message of `plugin check`."""
     return dict(locals())
 
 
 VENDORS = [
-    # jax#22416: the framework of 0.4.28 (0.51) takes no plug-in of 0.54.
+    # jax#22416: jaxlib 0.4.28 (PJRT 0.51) accepts no plug-in of 0.54.
     vendor("jax-cuda12-pjrt", "0.4.30", f"manylinux2014_{X86}", 54, 808,
            {"jaxlib-0.4.30": None, "jaxlib-0.4.28": "minors_differ", "jaxlib-0.10.2": None}, 0, "No visible GPU devices"),
     vendor("jax-cuda12-pjrt", "0.4.28", f"manylinux2014_{ARM}", 51, 808, {"jaxlib-0.4.28": None, "jaxlib-0.4.30": "minors_differ"}, 2, "it is for aarch64"),
     vendor("intel-extension-for-openxla", "0.3.0", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.24": None, "jaxlib-0.4.26": "minors_differ", "jaxlib-0.5.0": None}, 2, "cannot open shared object"),
     vendor("jax-rocm60-pjrt", "0.4.35", f"manylinux_2_28_{X86}", 55, 808, {"jaxlib-0.4.35": None, "jaxlib-0.4.31": "minors_differ"}, 2, "cannot open shared object"),
-    # It ends the process where there is no chip.
+    # It ends the process if there is no chip.
     vendor("jax-tt-plugin", "0.1.1", f"manylinux_2_34_{X86}", 114, 1144, {"jaxlib-0.11.0": None, "jaxlib-0.6.2": "struct_too_short"}, 1, "ended the process", python="3.12"),
     # weathernext#185: 32 bytes expected, 24 given.
     vendor("libtpu", "0.0.23", f"manylinux_2_31_{X86}", 75, 960, {"jaxlib-0.7.1": None, "jaxlib-0.6.2": "struct_too_short"}, 0, "it gives no client", python="3.12"),
-    # The oldest of all: from a time in which functions moved.
+    # The oldest of all, from before the order of functions was fixed.
     vendor("intel-extension-for-openxla", "0.1.0", f"manylinux2014_{X86}", 2, 592, {"jaxlib-0.4.26": "minors_differ", "jaxlib-0.8.0": "plugin_too_old"}, 2, "cannot open shared object", is_large=True),
     vendor("intel-extension-for-openxla", "0.7.0", f"manylinux2014_{X86}", 54, 808, {"jaxlib-0.4.38": None}, 2, "cannot open shared object", is_large=True),
     vendor("jax-cuda12-pjrt", "0.4.23", f"manylinux2014_{X86}", 40, 808, {"jaxlib-0.4.23": None, "jaxlib-0.4.25": "minors_differ"}, 0, "it gives no client", is_large=True),
@@ -82,23 +82,23 @@ VENDORS = [
 ]
 
 
-# How long one package may take, and all that one run fetches, in seconds.
+# Time limits for fetching one package, and all packages of a run, in seconds.
 LIMIT = int(os.environ.get("SERDES_FETCH_LIMIT", "300"))
 LIMIT_OF_ALL = 3 * LIMIT
 
 
 class Unavailable(Exception):
-    """A package that could not be fetched, and why."""
+    """A package that could not be fetched, with the reason."""
 
 
 class Fetching:
-    """What is left of the time in which a run may fetch packages."""
+    """The remaining time in which a run may fetch packages."""
 
     left = LIMIT_OF_ALL
 
 
 def fetch(folder, package, version, *more):
-    """Fills a folder with the largest library of a package. It is there as a whole or not at all."""
+    """Fills a folder with the largest library of a package. It appears completely or not at all."""
     limit = min(LIMIT, Fetching.left)
     if limit < 1:
         raise Unavailable(f"nothing more is fetched after {LIMIT_OF_ALL} s")
@@ -125,16 +125,16 @@ def fetch(folder, package, version, *more):
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise Unavailable(f"its wheel cannot be unpacked: {error}") from None
         (whole / "complete").touch()
-        # What an earlier run did not finish.
+        # Removes an incomplete folder of an earlier run.
         shutil.rmtree(folder, ignore_errors=True)
         whole.rename(folder)
 
 
 def download(folder, package, version, *more):
-    """The path of the largest library of a package, which is fetched where it is not there yet."""
+    """Returns the path of the largest library of a package; fetches it if needed."""
     if not (folder / "complete").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Scripts run side by side, and a library that one of them has loaded must not be put away by another.
+        # Scripts run at the same time, and must not remove a library that another one has loaded.
         with open(folder.parent / ".fetching", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (folder / "complete").exists():
@@ -144,7 +144,7 @@ def download(folder, package, version, *more):
 
 
 def computing(cache):
-    """Each plug-in that computes here, with its library, or with `None`, and words, where it cannot be fetched."""
+    """Yields each plug-in that computes here, with its library; prints a message and yields `None` if it cannot be fetched."""
     for entry in PLUGINS:
         package, version = entry[:2]
         try:
@@ -156,7 +156,7 @@ def computing(cache):
 
 
 def foreign(cache, package, version, platform, python):
-    """The same for a package of any platform."""
+    """Downloads a package of any platform; returns its library."""
     folder = cache / (f"{package}-{version}" + ("-aarch64" if ARM in platform else ""))
     tag = "cp" + python.replace(".", "")
     has_abi = package in ("libtpu", "intel-extension-for-openxla")
@@ -165,15 +165,15 @@ def foreign(cache, package, version, platform, python):
 
 
 class Serdes(Checks):
-    """The command, and whether its answers are as they must be."""
+    """The command, with checks of its output."""
 
     def __init__(self, binary):
         super().__init__()
         self.binary = binary
 
     def ask(self, *arguments):
-        """Status and objects of `serdes plugin …`."""
-        # Without it libtpu asks the network which machine this is, for minutes.
+        """Runs `serdes plugin …`; returns its status and objects."""
+        # Without this variable libtpu queries the network for the kind of this machine, for minutes.
         environment = dict(os.environ, TPU_SKIP_MDS_QUERY="1")
         done = subprocess.run([self.binary, "plugin", *arguments, "--json"], capture_output=True, text=True, timeout=600, env=environment)
         return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
@@ -183,7 +183,7 @@ class Serdes(Checks):
 
 
 def devices(serdes, arguments):
-    """The plug-ins that compute here."""
+    """Tests the plug-ins that compute here."""
     for (package, version, minor, size, types, frameworks, failing), path in computing(arguments.cache):
         if path is None:
             serdes.check(f"{package} {version} can be fetched", False)
@@ -197,7 +197,7 @@ def devices(serdes, arguments):
                 "missing": json.dumps(MISSING.get(minor, [])),
                 "warnings": "[]",
                 "types": str(types),
-                # Those of 8 bits and more, which every one of these knows.
+                # The types of 8 bits and more, which all of these plug-ins support.
                 "in pieces": "Ok(23)",
                 "of one manager": "Ok(23)",
                 "memory that comes later": MEMORY_LATER[minor],
@@ -221,7 +221,7 @@ def devices(serdes, arguments):
 
 
 def library_of(name, *arguments):
-    """As `foreign`; `None`, and words, where it cannot be fetched."""
+    """Returns the result of `foreign`; prints a message and returns `None` if it cannot be fetched."""
     try:
         return foreign(*arguments)
     except Unavailable as reason:
@@ -230,7 +230,7 @@ def library_of(name, *arguments):
 
 
 def vendors(serdes, cache):
-    """The plug-ins of vendors, without their hardware."""
+    """Tests the plug-ins of vendors, without their hardware."""
     for entry in VENDORS:
         if entry["is_large"] and not os.environ.get("SERDES_FULL"):
             continue

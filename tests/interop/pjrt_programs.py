@@ -1,9 +1,9 @@
-"""Programs that a real JAX has made, compiled and run by the PJRT plug-ins from PyPI through the host of this project.
+"""Compiles and runs programs of a real JAX with the PJRT plug-ins from PyPI, through the host of this project.
 
-Each program is a portable StableHLO artifact. What the plug-ins compute on their four devices must be what JAX computes itself, bit for bit;
-what is given to a program is gone, and what is not given stays, although the program could take it. All of it by the example
-`pjrt_programs`, which also loads each executable again from its own bytes, compiles each without a client, and gives the plug-ins a function for a
-program to call.
+Each program is a portable StableHLO artifact. The results of the plug-ins on their four devices must equal those of JAX, bit for bit.
+Donated arguments must be gone, and others kept, even if the program could use their memory. The example `pjrt_programs` does all of it; it
+also loads each executable again from its own bytes, compiles each without a client, and gives the plug-ins a function for a program to
+call.
 """
 
 import argparse
@@ -24,18 +24,18 @@ from jaxlib.mlir.dialects import stablehlo  # noqa: E402
 
 from pjrt_plugins import computing  # noqa: E402
 
-# A version that every plug-in of these reads.
+# A version that all of these plug-ins read.
 STABLEHLO = "1.9.0"
-# What a program does that was compiled for the topology, without a client, and loaded then.
+# Result of a program that was compiled for the topology, without a client, and then loaded, by minor.
 AHEAD = {81: "No compiler registered for platform cpu", 106: "No compiler factory for platform: cpu", 115: "same"}
-# The shardings of parameters and outputs, where it has the extension: none, as no partitioner has seen the program.
+# The shardings of parameters and outputs, if a plug-in has the extension: none, as no partitioner ran on the program.
 SHARDINGS = {81: None, 106: [None, None], 115: [None, None]}
-# The minor of XLA's foreign function interface for which each takes functions.
+# The minor of XLA's foreign function interface whose functions each plug-in accepts.
 FOREIGN = {81: 1, 106: 3, 115: 3}
 CUSTOM_CALL = "a function that the host gives"
 TYPES = {"float32": "F32", "int32": "S32", "int8": "S8", "bool": "PRED"}
 
-# The sum over four replicas, as their own text: JAX makes it only of shardings, which need a partitioner.
+# The sum over four replicas, as a text: JAX generates it only for shardings, which need a partitioner.
 SUM = """
 module {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -50,7 +50,7 @@ module {
 """
 
 
-# A program that calls a function of the host's by its name.
+# A program that calls a function of the host by its name.
 CALLS = """
 module {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -62,7 +62,7 @@ module {
 
 
 def handler(folder, minor):
-    """A library with that function, compiled against the header that jaxlib has in its package."""
+    """Builds a library with that function, with the header in jaxlib's package; returns its path."""
     library = pathlib.Path(folder) / "custom_call.so"
     source = pathlib.Path(__file__).parent / "custom_call.c"
     include = pathlib.Path(jaxlib.__file__).parent / "include"
@@ -72,13 +72,13 @@ def handler(folder, minor):
 
 
 def artifact(function, arguments, **options):
-    # As text: to serialize JAX's own module would change it, and JAX uses it again.
+    # Serializes the module's text: serializing JAX's own module would change it, and JAX uses it again.
     module = jax.jit(function, **options).lower(*arguments).as_text()
     return stablehlo.serialize_portable_artifact_str(module, STABLEHLO)
 
 
 def cases():
-    """Name, code, replicas, arguments of each device, which of them are given, and the outputs of each device."""
+    """Yields name, code, replicas, arguments of each device, which of them are donated, and the outputs of each device."""
     numbers = [numpy.arange(6, dtype=numpy.float32).reshape(2, 3) * (device + 1) for device in range(4)]
     several = lambda x: (x * 3, x.astype(jnp.int8), x > 5, jnp.sum(x.astype(jnp.int32), axis=0))  # noqa: E731
     add = lambda x, y: (x + y, x * y)  # noqa: E731
