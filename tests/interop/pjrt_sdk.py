@@ -1,9 +1,9 @@
-"""Real JAX over a PJRT plug-in that is written with the SDK of this project.
+"""Tests real JAX with a PJRT plug-in that is written with the SDK of this project.
 
     PYTHON tests/interop/pjrt_sdk.py --plugin libserdes_host_pjrt.so
 
 JAX finds the plug-in in both ways that users have: registered by a program, and named in the environment. It puts arrays of every type
-onto four devices, in every order of memory, whole and in shards, copies them between devices and memories, reads them, deletes them; every
+onto four devices, in every memory layout, whole and in shards, copies them between devices and memories, reads them, deletes them; every
 byte is compared.
 """
 
@@ -19,20 +19,20 @@ PLATFORM = "serdes_host"
 
 
 def fresh(numpy, jax, dtype, count, seed):
-    """Values of a type, as many as asked for, of which many differ."""
+    """Returns `count` values of a type, many of which differ."""
     bits = jax.dtypes.iinfo(dtype).bits if jax.numpy.issubdtype(dtype, jax.numpy.integer) else None
     if dtype == numpy.bool_:
         return numpy.random.default_rng(seed).integers(0, 2, count).astype(dtype)
     if bits is not None and bits < 8:
         return numpy.random.default_rng(seed).integers(jax.dtypes.iinfo(dtype).min, jax.dtypes.iinfo(dtype).max + 1, count).astype(dtype)
-    # A byte of a number of four bits has nothing in its other half.
+    # The upper half of a four-bit number's byte is zero.
     most = 16 if "float4" in dtype.name else 256
     raw = numpy.random.default_rng(seed).integers(0, most, count * dtype.itemsize, dtype=numpy.uint8)
     return raw.view(dtype)
 
 
 def same(numpy, left, right):
-    """Whether two arrays have the same type, shape and bytes."""
+    """Returns True if two arrays have the same type, shape and bytes."""
     left, right = numpy.ascontiguousarray(left), numpy.ascontiguousarray(right)
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 
@@ -95,7 +95,7 @@ def memories(check, numpy, jax, devices):
         back = jax.device_put(there, devices[0])
         holds = same(numpy, numpy.asarray(there), values) and same(numpy, numpy.asarray(back), values)
         check(f"an array in {kind}", holds and there.sharding.memory_kind == kind, there.sharding)
-        # What NumPy sees may be the array's own memory.
+        # NumPy may use the array's own memory.
         seen = numpy.asarray(there)
         there.delete()
         others = [jax.device_put(values * 0 + step, place) for step in range(8)]
@@ -149,7 +149,7 @@ def life(check, numpy, jax, devices):
 
 
 def inside(arguments):
-    """The checks, in a process that has JAX with the plug-in."""
+    """Runs the checks, in a process that has JAX with the plug-in."""
     if arguments.way == "registered":
         from jax._src import xla_bridge
 

@@ -1,8 +1,8 @@
-"""Device state through the real PJRT plug-ins of PyPI that compute without an accelerator.
+"""Tests device state with the real PJRT plug-ins of PyPI that compute without an accelerator.
 
-By the command: the tensors of a file onto a device of each plug-in and into a state, from that state onto devices of every other plug-in and of
-the embedded StreamExecutor plug-in, and back into a file, which must be byte for byte the first one. By the example `pjrt_state`: every bit of
-larger arrays, in pieces, in little memory of the host; beside it, for readers of the log, how fast that was.
+The command copies the tensors of a file onto a device of each plug-in and into a state, from that state onto devices of every plug-in and of
+the embedded StreamExecutor plug-in, and back into a file, which must equal the first one. The example `pjrt_state` compares every bit of
+larger arrays, which are copied in pieces with little host memory, and prints how fast that was.
 """
 
 import argparse
@@ -17,12 +17,12 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from pjrt_plugins import computing  # noqa: E402
 
-# Most memory of the host beyond the device's own, in MiB.
+# Limit on the host memory beyond the device's own, in MiB.
 MOST_MEMORY = 64
 
 
 def command(serdes, *arguments):
-    """The result of a command that must succeed."""
+    """Runs a command that must succeed; returns its result."""
     done = subprocess.run([serdes, *map(str, arguments), "--json"], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         sys.exit(f"FAILED: {arguments}: {done.stdout}{done.stderr}")
@@ -30,7 +30,7 @@ def command(serdes, *arguments):
 
 
 def trips(serdes, plugins, source, folder):
-    """Every plug-in's state onto every plug-in."""
+    """Restores every plug-in's state onto every plug-in; returns the number of failures."""
     failures = 0
     for number, saver in enumerate(plugins):
         state = folder / f"{number}.sds"
@@ -45,7 +45,7 @@ def trips(serdes, plugins, source, folder):
 
 
 def large(example, plugin, mebibytes, folder):
-    """True if arrays of `mebibytes` MiB come back bit for bit, in little memory. How fast depends on the machine: it is printed, not judged."""
+    """Tests that arrays of `mebibytes` MiB come back bit for bit, in little memory; returns 0 if so. The speed is printed, but not checked."""
     rounds = "5" if os.environ.get("SERDES_FULL") else "1"
     done = subprocess.run([example, plugin, str(mebibytes), folder, rounds], capture_output=True, text=True, timeout=900)
     facts = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
@@ -75,7 +75,7 @@ def main():
     source = pathlib.Path(__file__).parent.parent / "data/safetensors/tiny.safetensors"
     with tempfile.TemporaryDirectory() as folder:
         failures = found.count(None) + trips(arguments.serdes, plugins, source, pathlib.Path(folder))
-    # Memory where there is enough of it: what a disk costs is not asked here. Two files of the size are there at once.
+    # Uses a file system in memory if it is large enough, as the disk is not measured. Two files of the size exist at once.
     shared = pathlib.Path("/dev/shm")
     roomy = shared.is_dir() and shutil.disk_usage(shared).free > 3 * (arguments.mebibytes << 20)
     with tempfile.TemporaryDirectory(dir=shared if roomy else None) as folder:

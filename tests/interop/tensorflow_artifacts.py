@@ -1,4 +1,4 @@
-"""Artifacts that real TensorFlow writes, and copies of them that were tampered with, through `serdes check`.
+"""Tests `serdes check` on artifacts that real TensorFlow writes, and on changed copies of them.
 
 python tests/interop/tensorflow_artifacts.py --serdes BINARY
 """
@@ -31,7 +31,7 @@ def check(binary, path, *options):
 
 
 def verdict(binary, path, status, rule=None, *options):
-    """The exit status and the first rule; rule None for an acceptable artifact."""
+    """Checks the exit status and the first rule; rule None is for an acceptable artifact."""
     code, found = check(binary, path, *options)
     reasons = found.get("reasons") or [{}]
     same = code == status and reasons[0].get("rule") == rule
@@ -79,7 +79,7 @@ def graphs(binary, work, tf):
                 return False
 
     def deprecated(graph):
-        # Whole, because an attribute that is missing comes first.
+        # The node has all attributes, because a missing one would be reported first.
         node = graph.node.add(name="old", op="PlaceholderV2")
         node.attr["dtype"].type = 1
         node.attr["shape"].shape.unknown_rank = True
@@ -166,7 +166,7 @@ def checkpoints(binary, work, tf):
 
 
 def speed(binary, work):
-    """Prints how the command's whole check compares with a full parse by Python's protobuf."""
+    """Prints the time of the command's whole check beside a full parse by Python's protobuf."""
     from tensorflow.core.framework import graph_pb2
 
     message = graph_pb2.GraphDef()

@@ -1,4 +1,4 @@
-"""Checkpoints between serdes and real TensorFlow, byte for byte.
+"""Compares checkpoints of serdes and real TensorFlow byte for byte.
 
 TensorFlow writes V1 and V2 checkpoints of every type, partitioned and over several files: every tensor is read byte-exactly. serdes
 writes V2 checkpoints: tf.train.load_checkpoint and RestoreV2 read every tensor byte-exactly. With --time, both are timed on the same
@@ -6,8 +6,8 @@ checkpoints and the ratios printed.
 
     PYTHON tests/interop/tensorflow_checkpoints.py [--serdes PATH] [--host-plugin PATH] [--example PATH] [--time]
 
-PYTHON is one with TensorFlow 2.21. --example is the built example `tensorflow_checkpoint`; without it, cargo builds it. With --serdes,
-the command makes the trip over a device as well.
+PYTHON has TensorFlow 2.21. --example is the built example `tensorflow_checkpoint`; without it, cargo builds it. With --serdes, the
+command also copies a checkpoint over a device.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def check(condition, what, detail=""):
     checks.check(what, condition, detail)
 
 
-# ---- What runs in a child process with TensorFlow ------------------------------------------------------------------------------
+# ---- Functions that run in a child process with TensorFlow ---------------------------------------------------------------------
 
 
 def tensors_of_every_type(tf, np, v1):
@@ -68,7 +68,7 @@ def tensors_of_every_type(tf, np, v1):
 
 
 def save(tensors, directory):
-    """Writes what TensorFlow has in its hands: a file a tensor, and a manifest."""
+    """Writes TensorFlow's tensors: one file per tensor, and a manifest."""
     os.makedirs(directory, exist_ok=True)
     with open(f"{directory}/manifest.jsonl", "w") as manifest:
         for number, (name, tensor) in enumerate(tensors.items()):
@@ -86,7 +86,7 @@ def save(tensors, directory):
 
 
 def restore(tf, prefix, lines):
-    """Every tensor through RestoreV2, in one call."""
+    """Returns every tensor, read by one call of RestoreV2."""
     names = [line["name"] for line in lines]
     types = [tf.as_dtype(line["dtype"]) for line in lines]
     return dict(zip(names, tf.raw_ops.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), dtypes=types)))
@@ -119,12 +119,12 @@ def child_write(directory):
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=[f"{directory}/part-a", f"{directory}/part-b"],
                                   destination_prefix=f"{directory}/merged", delete_old_dirs=False)
     save(whole, f"{directory}/merged-expected")
-    # V1 takes the first index of a name only once a call: a file each, read by a pattern.
+    # A call for V1 accepts only one slice of a name, so each slice gets a file; they are read by a pattern.
     for number, mine in enumerate([pieces[::2], pieces[1::2]]):
         tf.raw_ops.SaveSlices(filename=f"{directory}/v1parts-0000{number}-of-00002", tensor_names=[p[0] for p in mine],
                               shapes_and_slices=[p[1] for p in mine], data=[whole[p[0]][p[2]] for p in mine])
     save(whole, f"{directory}/v1parts-expected")
-    # What people have: a Keras model and an object-based checkpoint.
+    # Typical contents: a Keras model and an object-based checkpoint.
     layer = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.Dense(2)])
     written = tf.train.Checkpoint(model=layer, step=tf.Variable(7, dtype=tf.int64)).save(f"{directory}/keras")
     reader = tf.train.load_checkpoint(written)
@@ -179,13 +179,13 @@ def child_time(directory):
     lines = [{"name": name, "dtype": "int32"} for name in names]
     works = {
         "list": [lambda: tf.train.load_checkpoint(f"{directory}/many").get_variable_to_shape_map()],
-        # In one call, and one by one: whichever is faster.
+        # In one call, and one by one: the faster one counts.
         "read": [lambda: restore(tf, f"{directory}/large", lines), lambda: [restore(tf, f"{directory}/large", [line]) for line in lines]],
         "write": [lambda: save(f"{directory}/written")],
     }
     print("ready", flush=True)
     for line in sys.stdin:
-        # A prefix of its own for every checkpoint, as training has it: over an old one, the file system's work on that would count.
+        # Every checkpoint is written to a free prefix, as in training: replacing an old one would add the file system's work.
         before = (lambda: remove(f"{directory}/written")) if line.strip() == "write" else None
         print(min(best(work, before) for work in works[line.strip()]), flush=True)
 
@@ -243,7 +243,7 @@ def main():
             compare(f"{directory}/{name}-expected", f"{directory}/{name}-read", f"{name} read by serdes")
             run = command(example, "verify", path)
             check(run.returncode == 0 and run.stdout == "", f"{name} is verified", run.stdout + run.stderr)
-        # We write, TensorFlow reads; one data file, then three.
+        # TensorFlow reads the checkpoints of serdes, with one data file and with three.
         for shards in ("1", "3"):
             prefix = f"{directory}/ours-{shards}/ckpt"
             os.makedirs(os.path.dirname(prefix))
@@ -252,11 +252,11 @@ def main():
             run = tensorflow("read", prefix, f"{directory}/ours-{shards}-read", f"{directory}/v2-expected")
             check(run.returncode == 0, f"{shards} data files are read by TensorFlow", run.stderr[-500:])
             compare(f"{directory}/v2-expected", f"{directory}/ours-{shards}-read", f"{shards} data files read by TensorFlow")
-        # Written in the order in which TensorFlow was given the tensors, the files are its own.
+        # With tensors in the order in which TensorFlow got them, the files are equal to its own.
         for suffix in (".index", ".data-00000-of-00001"):
             with open(f"{directory}/v2{suffix}", "rb") as theirs, open(f"{directory}/ours-1/ckpt{suffix}", "rb") as ours:
                 check(theirs.read() == ours.read(), f"{suffix} is byte for byte TensorFlow's")
-        # One that takes the place of another of as many data files has an empty one more.
+        # A checkpoint that replaces one with the same number of data files has an additional empty one.
         prefix = f"{directory}/ours-1/ckpt"
         run = command(example, "import", f"{directory}/v2-expected", prefix, "1")
         check(run.returncode == 0, "a checkpoint is replaced", run.stderr)
@@ -273,7 +273,7 @@ def main():
 
 
 def trip(options, directory):
-    """Over a device: `save --from` a V2 checkpoint, `restore --to` another, which TensorFlow reads."""
+    """Tests `save --from` a V2 checkpoint over a device, and `restore --to` another, which TensorFlow reads."""
     plugins = ["host"] + ([options.host_plugin] if options.host_plugin else [])
     for number, plugin in enumerate(plugins):
         state, prefix = f"{directory}/trip-{number}.sds", f"{directory}/trip-{number}/ckpt"
@@ -288,7 +288,7 @@ def trip(options, directory):
 
 
 def timings(example, directory):
-    """Both in turn, so that both meet the same weather: each the best of three, five times over; the median counts."""
+    """Times both sides in turn, so that other load affects both alike: five rounds of the best of three each; the median counts."""
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
     child = [sys.executable, os.path.abspath(__file__), "--child", "time", directory]
     with subprocess.Popen(child, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:

@@ -1,13 +1,13 @@
-"""What SavedModels name beside their graph - collections, savers, signatures, assets -, spoilt at random, as the installed TensorFlow and
-`serdes check` take it.
+"""Compares the installed TensorFlow and `serdes check` on random changes of the names in a SavedModel outside its graph: in collections,
+savers, signatures and assets.
 
-A model of TF1 with variables of both kinds, a queue, a condition, a loop, a table, an asset and signatures is made by the release itself.
-Each case changes one name in it, or the name of a node, and goes through the three loaders. Nothing that loads may be refused; what is
-taken that does not load must be of the classes that are left to TensorFlow.
+The release itself makes a model of TF1 with variables of both kinds, a queue, a condition, a loop, a table, an asset and signatures.
+Each case changes one name in it, or the name of a node, and goes through the three loaders. No model that loads may be refused; an
+accepted model that does not load must have an error of the classes that serdes leaves to TensorFlow.
 
     PYTHON tests/interop/tensorflow_named_nodes.py --serdes PATH [--count N] [--seed N]
 
-With SERDES_FULL=1 it makes 2,000 cases, without 250.
+With SERDES_FULL=1 it makes 2,000 cases, else 250.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 
 import tensorflow_operations
 
-# What a release refuses once it computes something, or of the kind of a node that is there.
+# Errors that a release reports only when it computes something, or that depend on the kind of an existing node.
 OUTSIDE = re.compile(
     r"no attr named|append-only|tuple index|has no attribute|could not convert|Graph execution error|cannot compute|uninitialized"
     r"|Restoring from checkpoint|Unsuccessful TensorSliceReader|must feed a value|Shapes must|Tensor conversion|not compatible|not found in checkpoint"
@@ -33,7 +33,7 @@ LOADERS = {"load_v1": "load_v1", "load_v2": "load", "capi_load": "cpp"}
 
 
 def make_model(directory):
-    """A model of TF1 that names as much as models do."""
+    """Saves a model of TF1 with names of all kinds."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -71,7 +71,7 @@ def make_model(directory):
 
 
 def texts_of(meta_graph):
-    """Each name in a meta graph beside its graph: where it stands, and how it is written anew."""
+    """Returns each name in a meta graph outside its graph, with its place and a function that replaces it."""
     from google.protobuf import message
     from tensorflow.core.framework import variable_pb2
     from tensorflow.core.protobuf import control_flow_pb2, queue_runner_pb2
@@ -110,7 +110,7 @@ def texts_of(meta_graph):
 
 
 def other_name(rng, name, nodes):
-    """Another name than this one: of no node, of another output, of another node, or no name at all."""
+    """Returns a different name: of a missing node, of another output, of another node, or an invalid or empty name."""
     node = name.split(":")[0]
     one = rng.choice(nodes)
     choices = ["missing", "missing:0", "", f"{node}:0", f"{node}:1", f"{node}:7", f"{node}:x", node, f"{node}:-1", f"{node}: 0", f"^{node}", f"{node}:0:0", one, f"{one}:0", f"{name}x"]
@@ -118,7 +118,7 @@ def other_name(rng, name, nodes):
 
 
 def spoil(rng, saved_model):
-    """Changes one name; what was changed, in words."""
+    """Changes one name; returns a description of the change."""
     meta_graph = saved_model.meta_graphs[0]
     nodes = [node.name for node in meta_graph.graph_def.node]
     texts = texts_of(meta_graph)
@@ -175,7 +175,7 @@ def main():
             for way, loader in LOADERS.items():
                 is_taken, loads = found[case["path"]]["loaders"][loader] == "acceptable", answer[way] is None
                 is_outside = not loads and (answer[way] == "crash" or OUTSIDE.search(answer[way][1]) is not None)
-                # It asks the saver only where there is a checkpoint beside the graph, of which the graph says nothing.
+                # It uses the saver only if there is a checkpoint beside the graph, which the graph does not say.
                 is_outside |= way == "capi_load" and RESTORED.search(str(answer[way])) is not None
                 outcome = "same" if is_taken == loads else "outside" if is_taken and is_outside else "differs"
                 counts[loader, outcome] += 1

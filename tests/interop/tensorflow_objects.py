@@ -1,11 +1,11 @@
-"""Object graphs of SavedModels, whole and with one random change, judged by `serdes check` and by `tf.saved_model.load`.
+"""Compares `serdes check` and `tf.saved_model.load` on object graphs of SavedModels, unchanged and with one random change.
 
-The release is that of the interpreter that runs this (2.12, 2.16 or 2.21); it exports the models. What only the checkpoint or a function that
-runs can tell is counted and left out.
+The release is that of the interpreter that runs this (2.12, 2.16 or 2.21); it exports the models. Errors that depend on the checkpoint or on a
+function that runs are counted and left out.
 
     PYTHON tests/interop/tensorflow_objects.py --serdes PATH [--count N] [--seed N]
 
-With SERDES_FULL=1 it makes 2,000 changes, without 160.
+With SERDES_FULL=1 it makes 2,000 changes, else 160.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from checks import Checks
 from google.protobuf.message import Message
 from tensorflow.core.protobuf import saved_model_pb2
 
-# What TensorFlow says where it asks the checkpoint, or runs a function or reads what one gives: that is not looked at.
+# Errors of TensorFlow that depend on the checkpoint, or on a function's run or its results: these are not compared.
 LEFT_OUT = re.compile(
     r"not bound to checkpointed values|when attempting to restore|RestoreV2|Unable to save the object|is not callable"
     r"|Binding inputs|Python inputs incompatible|Graph execution error|^KeyError: '(name|slice_spec)'$"
@@ -54,7 +54,7 @@ class Variables(tf.Module):
 
 
 class Tables(tf.Module):
-    """Resources: one that its function fills, one that is saved."""
+    """Resources: one that its function fills, and one that is saved."""
 
     def __init__(self):
         super().__init__()
@@ -68,7 +68,7 @@ class Tables(tf.Module):
 
 
 def export(folder):
-    """Models of this release."""
+    """Exports models of this release."""
     variables = Variables()
     variables.keyword.get_concrete_function(FLOAT, y=FLOAT)
     tf.saved_model.save(variables, str(folder / "variables"), signatures=variables.typed)
@@ -79,7 +79,7 @@ def export(folder):
 
 
 def fields(message, path=""):
-    """Every field that is there, with the message that has it."""
+    """Yields every present field, with the message that has it."""
     for field, value in message.ListFields():
         where = f"{path}.{field.name}"
         yield message, field, where
@@ -97,7 +97,7 @@ def fields(message, path=""):
 
 
 def other(value, dice):
-    """Another value of the same type."""
+    """Returns a different value of the same type."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -132,7 +132,7 @@ def change_list(values, dice):
 
 
 def change(graph, dice):
-    """Makes one change; says which."""
+    """Makes one change; returns its description."""
     message, field, where = dice.choice(list(fields(graph)))
     value = getattr(message, field.name)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -148,13 +148,13 @@ def change(graph, dice):
 
 
 def is_left_out(what, said):
-    """Whether a change is one of which nothing is said: no loader looks up the nodes that constants name either, nor runs what saves a table."""
+    """Returns True for a change that is not compared. Loaders neither look up the nodes of constants nor run functions that save tables."""
     is_of_constant = ".constant" in what and said.startswith("KeyError")
     return bool(LEFT_OUT.search(said)) or is_of_constant or "[__inference_save_fn" in what
 
 
 def loaded(model):
-    """What TensorFlow says against a model; nothing if it takes it."""
+    """Returns TensorFlow's error for a model; an empty text if it accepts it."""
     try:
         tf.saved_model.load(str(model))
     except Exception as error:
@@ -163,7 +163,7 @@ def loaded(model):
 
 
 def judged(serdes, model):
-    """Whether the command says that `tf.saved_model.load` takes a model, and why not."""
+    """Returns whether the command says that `tf.saved_model.load` accepts a model, and the reasons if not."""
     command = [
         serdes,
         "check",
@@ -217,7 +217,7 @@ def main():
                     f"TensorFlow: {said[:300]!r}, here: {reasons}",
                 )
             shutil.rmtree(changed)
-    # What is left out is a small part; without refusals nothing was compared.
+    # Only a small part may be left out, and without refusals nothing was compared.
     checks.check("enough is refused", counts["refused"] * 4 > options.count, counts)
     checks.check("little is left out", counts["left out"] * 8 < options.count, counts)
     print(f"TensorFlow {tf.__version__}: {dict(counts)}")

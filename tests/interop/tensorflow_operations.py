@@ -1,12 +1,12 @@
-"""Random graphs over the operations of a release, whole and spoilt, judged by `serdes check` and by the installed TensorFlow.
+"""Compares `serdes check` and the installed TensorFlow on random graphs over the operations of a release, valid and damaged.
 
-The release is that of the interpreter that runs this (any from 2.12 to 2.21). Every graph goes through TensorFlow's C import, a part of them as
-SavedModels through its three loaders, as do those of `function_graphs`, which are always the same. What only a shape function refuses
-is counted and left out, what ends the process as well, and devices that the machine has not: a device that can be read counts as there.
+The release is that of the interpreter that runs this (any from 2.12 to 2.21). Every graph goes through TensorFlow's C import, and some also
+as SavedModels through its three loaders; so do the graphs of `function_graphs`, which are always the same. Errors of shape functions,
+crashes and missing devices are counted and left out: a device with a valid name counts as present.
 
     PYTHON tests/interop/tensorflow_operations.py --serdes PATH [--count N] [--seed N] [--keep DIRECTORY]
 
-With SERDES_FULL=1 it makes 5,000 graphs, without 400. `--keep` leaves the graphs in a directory, with `verdicts.jsonl` beside them in the
+With SERDES_FULL=1 it makes 5,000 graphs, else 400. `--keep` leaves the graphs in a directory, with `verdicts.jsonl` beside them in the
 form of tests/data/tensorflow/op_corpus.zip, which `SERDES_CORPUS=DIRECTORY cargo test -p serdes-graphs --test it tensorflow_operations` compares in detail.
 """
 
@@ -28,16 +28,16 @@ import operation_graphs
 
 LOADERS = pathlib.Path(__file__).resolve().with_name("operation_loaders.py")
 
-# The class of TensorFlow's reason, by what its message says; the first that fits.
+# The classes of TensorFlow's reasons, with patterns of their messages; the first that matches counts.
 CLASSES = [
     ("parse", r"^Invalid GraphDef$|Error parsing message|as binary proto"),
     ("version", r"below min producer|min consumer version|disallows consumer"),
     ("op_deprecated", r"is not available in GraphDef version"),
     ("no_shape_function", r"No shape inference function exists"),
-    # Of a node for which there is no kernel everything else is looked at as well, before that is said.
+    # TensorFlow reports a missing kernel after all other checks of the node.
     ("kernel", r"No OpKernel|Multiple OpKernel registrations|could not be found in the registered kernels|^KernelDef '|"
                r"(?s:(; NodeDef: .*Op<|Op<.*; NodeDef: ).*\n\t \[\[)"),
-    # Which devices there are, only the machine can say.
+    # The devices depend on the machine.
     ("placement", r"Cannot assign a device for operation"),
     ("function_name", r"because an op with the same name|function with the same name already exists|already registered as an op"),
     ("graph_structure", r"Unknown input node|nodes in a cycle|does not specify an operation|Node name contains invalid|Control dependencies must come|"
@@ -59,17 +59,17 @@ CLASSES = [
     ("output_index", r"Connecting to invalid output"),
     ("device", r"device spec"),
 ]
-# The rules of the command for each class; `corrupt` where what is wrong with a graph is none of its operations.
-# Which of several attributes with wrong values TensorFlow names first is a matter of a hash: the rule is the same for all.
+# The rules of the command for each class; `corrupt` if the fault of a graph is not in its operations. If several attributes have
+# wrong values, a hash determines which one TensorFlow names: the rule is the same for all.
 RULES = {
     "version": {"producer_too_old", "min_consumer", "bad_consumer"}, "op_deprecated": {"deprecated_op"}, "op_unknown": {"unknown_op"},
     "attr_kind": {"attribute_value"}, "attr_dtype": {"attribute_value"}, "attr_allowed": {"attribute_value"}, "attr_minimum": {"attribute_value"},
     "attr_number": {"attribute_value"}, "attr_missing": {"missing_attribute"}, "input_count": {"input_count"}, "edge_dtype": {"input_type"},
     "graph_structure": {"corrupt"}, "parse": {"corrupt"},
 }
-# What TensorFlow says and its registry of operations does not.
+# Classes that TensorFlow reports and that its registry of operations does not determine.
 OUTSIDE = {"shape_function", "kernel", "placement", "crash"}
-# The share of the verdicts of a way that may differ.
+# Limit on the share of different verdicts, by way.
 MOST = {"capi_import": 0, "load_v1": 0, "load_v2": 0, "capi_load": 0}
 LOADERS_OF_MODELS = {"load_v1": "load_v1", "load_v2": "load", "capi_load": "cpp"}
 
@@ -86,7 +86,7 @@ def environment():
 
 
 def real(cases, directory):
-    """What TensorFlow says of every case, by way of loading: null, [code, message], or "crash"."""
+    """Returns TensorFlow's results for every case, by way of loading: null, [code, message], or "crash"."""
     list_file = directory / "cases.jsonl"
     list_file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     command = [sys.executable, str(LOADERS), str(list_file)]
@@ -97,7 +97,7 @@ def real(cases, directory):
 
 
 def calm_operations(registry, rng, directory):
-    """The operations whose shape function takes what is made of them, for graphs that are meant to be whole."""
+    """Returns the operations whose shape functions accept random nodes, for graphs that should be valid."""
     cases = []
     for number, name in enumerate(registry.names):
         for draw in range(2):
@@ -109,7 +109,7 @@ def calm_operations(registry, rng, directory):
 
 
 def model(name, data, form, faults, empty, directory):
-    """The case of a SavedModel with this graph, in the form of TF1 or TF2."""
+    """Writes a SavedModel with a graph, in the form of TF1 or TF2; returns its case."""
     path = directory / "models" / f"{name}-{form}"
     path.mkdir(parents=True)
     object_graph = (empty / "object_graph").read_bytes() if form == "tf2" else b""
@@ -120,7 +120,7 @@ def model(name, data, form, faults, empty, directory):
 
 
 def by_hand(empty, directory):
-    """The cases of the graphs that are always the same."""
+    """Returns the cases of the graphs that are always the same."""
     cases = []
     (directory / "graphs").mkdir(exist_ok=True)
     for name, graph in function_graphs.graphs():
@@ -135,7 +135,7 @@ def make(registry, rng, operations, count, empty, directory):
     cases = []
     with_kernels = [name for name in operations if name not in registry.no_cpu_kernel]
     for number in range(count):
-        # Without kernels, the C++ loader has nothing else to say.
+        # Without kernels, the C++ loader reports nothing else.
         graph = operation_graphs.valid_graph(registry, rng, with_kernels if number % 8 == 0 else operations)
         operation_faults.spoil(graph, rng, registry, rng.choice([0, 0, 1, 1, 1, 1, 2, 2, 2, 3]))
         data, name = graph.bytes(), f"{number:05}"
@@ -149,7 +149,7 @@ def make(registry, rng, operations, count, empty, directory):
 
 
 def judged(directory, count, seed):
-    """The cases, what TensorFlow says of each, and its release."""
+    """Returns the cases, TensorFlow's results for each, and its release."""
     directory.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, str(LOADERS), "--empty-model", str(directory / "empty")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
@@ -164,7 +164,7 @@ def judged(directory, count, seed):
 
 
 def record(cases, results, release, directory):
-    """The verdicts in the form of the corpus."""
+    """Writes the verdicts in the form of the corpus."""
     with (directory / "verdicts.jsonl").open("w") as out:
         for case, answers in zip(cases, results):
             for way, answer in answers.items():
@@ -177,7 +177,7 @@ def record(cases, results, release, directory):
 
 
 def ours(binary, release, directory):
-    """The objects of `serdes check` by path, for everything in the directory, in one process."""
+    """Returns the objects of one run of `serdes check` on the directory, by path."""
     done = subprocess.run([binary, "check", "--json", "--tensorflow", release, str(directory)], capture_output=True, text=True, timeout=900)
     objects = [json.loads(line) for line in done.stdout.splitlines()]
     found = {one["path"]: one for one in objects if "path" in one and "verdict" in one}
@@ -185,7 +185,7 @@ def ours(binary, release, directory):
 
 
 def agrees(way, answer, verdict):
-    """"same", "outside", or why not."""
+    """Returns "same", "outside", or a description of the difference."""
     accepted = verdict["verdict"] == "acceptable"
     if way in LOADERS_OF_MODELS:
         accepted = verdict["loaders"][LOADERS_OF_MODELS[way]] == "acceptable"
@@ -206,7 +206,7 @@ def compare(cases, results, found):
     counts, differences = collections.Counter(), 0
     for case, answers in zip(cases, results):
         for way, answer in answers.items():
-            # Python's import of a bare graph is not a way that the command judges.
+            # The command does not judge Python's import of a bare graph.
             if way == "import":
                 continue
             outcome = agrees(way, answer, found[case["path"]])

@@ -1,13 +1,13 @@
-"""The operations of the installed TensorFlow, against those that `serdes ops` has for the same release.
+"""Compares the operations of the installed TensorFlow with those that `serdes ops` has for the same release.
 
-    PYTHON tests/interop/tensorflow_ops.py --serdes BINARY       compares, operation for operation
+    PYTHON tests/interop/tensorflow_ops.py --serdes BINARY       compares each operation
     PYTHON tests/interop/tensorflow_ops.py --delta FILE          adds the installed release to tests/data/tensorflow/ops/deltas.json
                                                                  (FILE), against the newest release in it; then `cargo xtask ops`
-    PYTHON tests/interop/tensorflow_ops.py --delta FILE --remove takes it out again
+    PYTHON tests/interop/tensorflow_ops.py --delta FILE --remove removes it again
 
-A delta takes the operations as they are registered once `tensorflow` is imported. Which of them are there through Python alone is found
-by asking a process that loads the C library and nothing else; which have no shape function or no kernel for the CPU stays as it was in the
-release before, because the C API does not say it: look at what is new and correct the lists by hand (`no_shape_fn`, `no_cpu_kernel`).
+A delta has the operations that are registered once `tensorflow` is imported. Those that only Python registers are found with a process
+that loads nothing but the C library. The lists of operations without a shape function or a CPU kernel are those of the previous release,
+because the C API does not report them: check new operations and correct the lists by hand (`no_shape_fn`, `no_cpu_kernel`).
 """
 
 import argparse
@@ -26,7 +26,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import tensorflow as tf  # noqa: E402
 from tensorflow.core.framework import op_def_pb2, types_pb2  # noqa: E402
 
-# What the package for GPUs of a release has besides; the table is that of the package for CPUs.
+# Additional operations of a release's package for GPUs; the table is that of the package for CPUs.
 GPU_ONLY = {
     "_CopyFromGpuToHost",
     "_CopyFromHostToGpu",
@@ -40,7 +40,7 @@ FLAGS = ["is_stateful", "is_commutative", "is_aggregate", "allows_uninitialized_
 
 
 def registered():
-    """Every operation of this process, as messages."""
+    """Returns every operation of this process, as messages."""
     from tensorflow.python.client import pywrap_tf_session
 
     buffer = pywrap_tf_session.TF_GetAllOpList()
@@ -67,7 +67,7 @@ def text(data):
 
 
 def number(value):
-    """A float of 32 bits."""
+    """Converts a float of 32 bits."""
     value = struct.unpack("f", struct.pack("f", value))[0]
     return value if math.isfinite(value) else str(value)
 
@@ -120,7 +120,7 @@ def attribute(message):
 
 
 def operation(message):
-    """An operation in the form of tests/data/tensorflow/ops."""
+    """Returns an operation in the form of tests/data/tensorflow/ops."""
     found = {}
     for key, values in [("inputs", message.input_arg), ("outputs", message.output_arg)]:
         if values:
@@ -134,7 +134,7 @@ def operation(message):
 
 
 def shortened(json_value):
-    """The same with floats as the shortest text of 32 bits reads, which is how `serdes ops` prints them."""
+    """Rounds floats to their shortest text of 32 bits, as `serdes ops` prints them."""
     if isinstance(json_value, dict):
         return {key: shortened(one) for key, one in json_value.items()}
     if isinstance(json_value, list):
@@ -161,7 +161,7 @@ def compare(binary):
 
 
 def only_in_python(names):
-    """Those of the names that the C library alone does not register."""
+    """Returns the names that the C library alone does not register."""
     program = (
         "import ctypes, glob, os, sys\n"
         "folder = sys.argv[1]\n"
@@ -181,7 +181,7 @@ def only_in_python(names):
 
 
 def lines(value, depth=3):
-    """An entry a line: of the releases, of each of them, and of its operations."""
+    """Formats JSON with one entry per line: releases, their lists, and their operations."""
     if not isinstance(value, dict) or not value or depth == 0:
         return json.dumps(value, separators=(",", ":"))
     rows = (f"{json.dumps(name)}:{lines(one, depth - 1)}" for name, one in value.items())

@@ -1,4 +1,4 @@
-"""Real TensorFlow loads StreamExecutor plug-ins that were made here, and works with their devices.
+"""Tests that real TensorFlow loads StreamExecutor plug-ins of this project, and works with their devices.
 
     PYTHON tests/interop/tensorflow_plugin.py --serdes BINARY --host-plugin libserdes_host_plugin.so [--template libtemplate_plugin.so]
 
@@ -19,7 +19,7 @@ from checks import Checks
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 300
 
-# What every child does first: load the plug-in, and give the devices of its type.
+# The beginning of every child: loads the plug-in, and lists the devices of its type.
 PROLOGUE = """
 import os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -163,7 +163,7 @@ CASES = {
 
 
 def run(arguments, environment=None):
-    """Runs a command and gives what went wrong, if anything did."""
+    """Runs a command; returns a description of its failure, or None."""
     try:
         result = subprocess.run(arguments, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, env=environment)
     except subprocess.TimeoutExpired:
@@ -174,7 +174,7 @@ def run(arguments, environment=None):
 
 
 def run_cases(checks, title, plugin, device_type, count, names, options=None, largest=1 << 28):
-    """Each case in a process of its own would load TensorFlow as often; so all of a plug-in share one, and say how far they came."""
+    """Runs all cases of a plug-in in one process, which loads TensorFlow once and prints each finished case."""
     environment = dict(os.environ)
     environment.pop("SERDES_HOST_PLUGIN", None)
     if options is not None:
@@ -216,7 +216,7 @@ def build_c_plugin(directory):
 
 
 def check_refusals(checks, directory, host_plugin):
-    """TensorFlow ends the process when a plug-in reports an error; the plug-in's own words must be in what it says."""
+    """Tests that the message of a plug-in's error is in the output when TensorFlow ends the process because of it."""
     environment = {**os.environ, "SERDES_HOST_PLUGIN": "devices=many"}
     program = f"PLUGIN, TYPE, COUNT = {str(host_plugin)!r}, 'SERDES_HOST', 1\n{PROLOGUE}"
     failure = run([sys.executable, "-c", program], environment)
@@ -225,7 +225,7 @@ def check_refusals(checks, directory, host_plugin):
 
 
 def check_with_serdes(checks, serdes, libraries):
-    """Our own host has to accept what TensorFlow accepts."""
+    """Tests that the host of this project accepts the plug-ins that TensorFlow accepts."""
     for name, library in libraries:
         failure = run([serdes, "plugin", "check", str(library)])
         checks.check(f"serdes plugin check: {name}", failure is None, failure)

@@ -1,13 +1,13 @@
-"""Plug-ins with fault switches, built against TensorFlow's own header: what TensorFlow makes of each, and what our host makes of it.
+"""Compares TensorFlow and the host of this project on plug-ins with fault switches, built against TensorFlow's own header.
 
     PYTHON tests/interop/tensorflow_plugin_faults.py --serdes BINARY --host-plugin libserdes_host_plugin.so
 
 PYTHON has TensorFlow 2.21. The stub of tests/plugins is compiled against the StreamExecutor header of the TensorFlow package; a file beside
-each copy of it says which switches that copy has. TensorFlow ends the process when it refuses a plug-in, so each copy is loaded in a process
+each copy of it has the switches of that copy. TensorFlow ends the process when it refuses a plug-in, so each copy is loaded in a process
 of its own, forked from one that has TensorFlow imported already.
 
-Every case says what TensorFlow does (loads, refuses, fails at use, crashes) and what we do, and why where the two are not the same. Both are
-checked: if TensorFlow changes, the case says so.
+Every case has the expected behaviour of TensorFlow (loads, refuses, fails at use, crashes) and of this project's host, and the reason if they
+differ. Both are checked, so a change of TensorFlow fails the case.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from checks import Checks
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 60
 
-# What stands in for our header when the stub is built against TensorFlow's.
+# Replaces the header of this project when the stub is built against TensorFlow's.
 SHIM = """
 #include "tensorflow/c/experimental/stream_executor/stream_executor.h"
 #define SERDES_SE_RFC_257 257
@@ -64,12 +64,12 @@ STRUCTS = ["SE_PlatformRegistrationParams", "SP_Platform", "SP_PlatformFns", "SP
 
 LIES = "the host uses the plug-in all the same; conformance says that the size is wrong"
 
-# What the plug-in's own functions say through both hosts.
+# The beginning of the plug-in's own messages, which both hosts print.
 TOLD = "as told: "
 
 
 class Case:
-    """One set of fault switches: what TensorFlow does, what we do, and the words that each must have in its message."""
+    """One set of fault switches: the behaviour of TensorFlow and of this host, and the words that their messages must have."""
 
     def __init__(self, switches, tensorflow, ours=None, told=(), behaviour=None, why=""):
         self.switches = switches
@@ -106,7 +106,7 @@ def cases():
         for size in ["0", "8", "9999", "unwritten"]:
             lie = {"SP_DeviceMemoryBase0": "allocate", "SP_TimerFns0": "struct_sizes", "SP_TimerFns9999": "struct_sizes"}.get(structure + size)
             yield Case(f"size.{structure}={size}", WORKS, FAILS if lie else WORKS, behaviour=lie, why=LIES)
-    # Newer headers. TensorFlow's blocks are as long as its structs: what is written beyond them is somebody else's.
+    # Newer headers. TensorFlow's blocks are as long as its structs: writes beyond them damage other memory.
     for extra in [8, 16, 24, 32, 64, 128, 256]:
         yield Case(f"extra={extra}", {WORKS, CRASHES}, WORKS, why="our blocks are longer than any struct")
     # Functions that are NULL.
@@ -137,7 +137,7 @@ def cases():
         yield Case(f"error={call}", FAILS, told=TOLD + call, behaviour=behaviour)
     for call in ["create_stream", "create_event"]:
         yield Case(f"error={call}", {FAILS, CRASHES}, FAILS, told=TOLD + call, behaviour=call, why="TensorFlow cannot go on then")
-    # What TensorFlow never calls on this way, and the conformance suite does.
+    # Functions that the conformance suite calls and TensorFlow does not call here.
     for call in ["get_stream_status", "wait_for_event", "block_host_for_event", "block_host_until_done", "sync_memcpy_dtoh",
                  "sync_memcpy_htod", "sync_memcpy_dtod", "mem_zero", "memset", "memset32", "create_timer", "start_timer",
                  "stop_timer"]:
@@ -158,14 +158,14 @@ def cases():
         yield Case(f"hang={call}", HANGS, told=call)
 
 
-# In the forked child: load, find the device, move bytes there and back.
+# Runs in the forked child: loads the plug-in, finds the device, copies bytes to it and back.
 def use_with_tensorflow(tensorflow, load, numpy, library, device_type, corrupts):
     load(str(library))
     devices = tensorflow.config.list_logical_devices(device_type)
     if not devices:
         return NO_DEVICES
     array = numpy.arange(100_000, dtype=numpy.float32)
-    # Stays, so that what comes back cannot come into its memory by chance.
+    # The source is kept, so that the result cannot reuse its memory and be right by chance.
     with tensorflow.device("CPU"):
         source = tensorflow.constant(array.copy())
     with tensorflow.device(devices[0].name):
@@ -180,7 +180,7 @@ def use_with_tensorflow(tensorflow, load, numpy, library, device_type, corrupts)
 
 
 def in_child(work, limit):
-    """Runs `work` in a forked process. What it came to, and everything that it printed."""
+    """Runs `work` in a forked process; returns its outcome, and all of its output."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -241,16 +241,16 @@ class Stub:
                 self.type = line.removeprefix("type=")
 
     def kinds_left(self):
-        """How many kinds of things were made more often than destroyed."""
+        """Returns the kinds of objects that were created and destroyed a different number of times."""
         counts = (self.folder / "libstub.so.counts").read_bytes()
         numbers = [int.from_bytes(counts[at:at + 8], sys.byteorder, signed=True) for at in range(0, len(counts), 8)]
         return [kind for kind, pair in enumerate(zip(numbers[::2], numbers[1::2])) if pair[0] != pair[1]]
 
 
 def with_serdes(serdes, stub, case, limit):
-    """What our host says: the registration, and where that is accepted, the conformance suite."""
+    """Returns the outcome of this host: the registration and, if that is accepted, the conformance suite."""
     def run(*arguments):
-        # In its own process a crash of the host would be the plug-in's.
+        # In a child process of the command, a crash of the host would count as the plug-in's.
         command = [serdes, "plugin", *arguments, "--in-process", "--json"]
         return subprocess.run(command, capture_output=True, text=True, timeout=limit)
     if case.ours == HANGS:
@@ -262,7 +262,7 @@ def with_serdes(serdes, stub, case, limit):
     if check.returncode not in (0, 1):
         return CRASHES, f"exit status {check.returncode}: {check.stdout}{check.stderr}"
     report = json.loads(check.stdout)
-    # What has no function to destroy it stays; short parameters have none, and those that came with an error are not looked at.
+    # Objects without a function to destroy them are left. Short parameters have none, and parameters with an error are not used.
     may_leave = "null=destroy_" in case.switches or "size.SE_PlatformRegistrationParams" in case.switches or "error=after" in case.switches
     if not may_leave and (left := stub.kinds_left()):
         return "leaks", f"kinds {left} of {check.stdout}"

@@ -3,7 +3,7 @@
     PYTHON tests/interop/tensorflow_schema.py            compares with the descriptors of the installed TensorFlow
     PYTHON tests/interop/tensorflow_schema.py --write    writes the tables
 
-The descriptors themselves are the source: every message that can be reached from SavedModel, and CheckpointState.
+The source is the descriptors: every message that can be reached from SavedModel, and CheckpointState.
 """
 
 import argparse
@@ -39,7 +39,7 @@ KINDS = {
 
 
 def is_legacy(message):
-    """proto2: strings are not checked for UTF-8 by the binary parser. One file of TensorFlow's is written in it."""
+    """Returns True for proto2, whose strings the binary parser does not check for UTF-8. One file of TensorFlow uses it."""
     return message.file.name.endswith("graph_debug_info.proto")
 
 
@@ -56,7 +56,7 @@ def collect():
             if field.message_type is not None:
                 visit(field.message_type)
 
-    # Behind the others, whose numbers in the table stay as they are.
+    # CheckpointState is last, so that the numbers of the others in the table are unchanged.
     for root in (saved_model_pb2.SavedModel, checkpoint_state_pb2.CheckpointState):
         visit(root.DESCRIPTOR)
     return messages, enums

@@ -1,12 +1,12 @@
-"""Shape functions as serdes knows them, held against the installed TensorFlow: graphs of one operation over inputs of random shapes.
+"""Compares the shape functions of serdes with the installed TensorFlow, on graphs of one operation with inputs of random shapes.
 
     PYTHON tests/interop/tensorflow_shapes.py --serdes PATH [--count N] [--seed N] [--keep DIRECTORY]
 
-An operation gets attributes at random, placeholders with shapes that are known in part, and constants where it takes integers. Behind it,
-another node says which shape the output may have, so that a shape which is inferred too narrowly shows as well. Half of the graphs are of
-operations whose function is written by hand (crates/graphs/src/graph/shapes), the others of any operation. A third of them has the operation in a
-function, which gets its inputs from the node that calls it or from constants of its own. serdes may not refuse one graph that
-TensorFlow takes; how many of those that TensorFlow refuses it finds is printed, and must not fall. With SERDES_FULL=1 it makes 20,000 graphs.
+An operation gets random attributes, placeholders with partially known shapes, and constants as integer inputs. After it, another node
+restricts the shape of the output, which reveals shapes that are inferred too narrowly. Half of the graphs are of operations whose function
+is written by hand (crates/graphs/src/graph/shapes), the others of any operation. A third of them has the operation in a function, which
+gets its inputs from the node that calls it or from constants of its own. serdes may not refuse any graph that TensorFlow accepts; the
+share of TensorFlow's refusals that it finds is printed, and must not fall. With SERDES_FULL=1 it makes 20,000 graphs.
 """
 
 import argparse
@@ -24,9 +24,9 @@ import tensorflow_operations
 from operation_graphs import FLOAT, INT32, INT64, Node, field, shape_bytes, varint
 
 FUNCTIONS = pathlib.Path(__file__).resolve().parents[2] / "crates/graphs/src/graph/shapes/functions.rs"
-# Of what TensorFlow refuses of the operations whose functions are written by hand, at least this share is found.
+# Minimum share of TensorFlow's refusals that serdes finds, for operations whose functions are written by hand.
 LEAST = 0.5
-# They end the process, or hang on functions.
+# They end the process, or depend on functions.
 LEFT_OUT = {"_QuantizedMatMul", "PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "RemoteCall", "Case", "StatelessCase"}
 EQUATIONS = [b"ij,jk->ik", b"ij->ji", b"bij,bjk->bik", b"ii->i", b"i,j->ij", b"ij,ij->", b"...ij,jk->...ik", b"ab,bc", b"i->"]
 
@@ -101,7 +101,7 @@ class Case:
         return self.maker.value(kind, declared)
 
     def into_function(self, name, node, definition, outputs):
-        """The same node in a function: what it takes comes from the call, but for some constants."""
+        """Moves the node into a function, which gets its inputs from the call, except for some constants."""
         rng, function = self.rng, operation_graphs.Function("in_function")
         sources = {one.name: one for one in self.graph.nodes}
         body, given, texts = operation_graphs.Node("op", name, [], node.attributes), [], {}

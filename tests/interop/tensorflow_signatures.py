@@ -1,8 +1,8 @@
-"""Signatures, assets and fingerprints of `serdes inspect` against what `saved_model_cli show --all` of the installed TensorFlow prints.
+"""Compares signatures, assets and fingerprints of `serdes inspect` with `saved_model_cli show --all` of the installed TensorFlow.
 
     PYTHON tests/interop/tensorflow_signatures.py --serdes PATH [--models DIRECTORY]...
 
-The models are those of tests/data, those below the directories that are named, and some that are made here: with assets, with two meta
+The models are those of tests/data, those below the named directories, and some that are made here: with assets, with two meta
 graphs, with sparse and ragged inputs, in the text form.
 """
 
@@ -32,7 +32,7 @@ HASHES = ["saved_model_checksum", "graph_def_program_hash", "signature_def_hash"
 
 
 def printed(model):
-    """The listing of TensorFlow's command, without the functions, for which it would load the model."""
+    """Returns the listing of TensorFlow's command, without functions, for which it would load the model."""
     saved_model_cli._show_defined_functions = lambda *_: None
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
@@ -41,7 +41,7 @@ def printed(model):
 
 
 def listed(text):
-    """A listing as [tags, {key: {"inputs": {name: (dtype, shape, tensor)}, "outputs": {…}, "method": …}}] a meta graph."""
+    """Parses a listing: [tags, {key: {"inputs": {name: (dtype, shape, tensor)}, "outputs": {…}, "method": …}}] per meta graph."""
     graphs, tensors, tensor = [], None, None
     for line in text.splitlines():
         if found := re.fullmatch(r"MetaGraphDef with tag-set: '(.*)' contains the following SignatureDefs:", line):
@@ -60,7 +60,7 @@ def listed(text):
 
 
 def described(summary):
-    """The same of what serdes found."""
+    """Returns the same from the output of serdes."""
 
     def tensor(found):
         shape = found["shape"]
@@ -100,7 +100,7 @@ def fingerprint(model):
 
 
 def make(folder):
-    """Models that the corpus lacks."""
+    """Saves models that the corpus lacks."""
     words = folder / "words.txt"
     words.write_text("a\nb\n")
 
@@ -155,7 +155,7 @@ def main():
             result = subprocess.run([arguments.serdes, "inspect", "--json", str(model)], capture_output=True, text=True)
             found = json.loads(result.stdout.splitlines()[0]) if result.stdout else {}
             if "meta_graphs" not in found:
-                # Python's parser takes a message whose parts no other does.
+                # Python's parser accepts messages that other parsers refuse.
                 checks.check(f"{model}: {result.stderr.strip()} {result.stdout.strip()}", result.returncode == 2)
                 continue
             compared += 1

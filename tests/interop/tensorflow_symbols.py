@@ -1,9 +1,9 @@
-"""The functions of C that the installed TensorFlow exports, against the table of crates/stream-executor/src/load.
+"""Compares the C functions that the installed TensorFlow exports with the table of crates/stream-executor/src/load.
 
-    PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY    compares, name for name
+    PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY    compares each name
     PYTHON tests/interop/tensorflow_symbols.py --serdes BINARY --add RELEASE
-                                                                  writes the installed release behind RELEASE, the newest of the table
-    PYTHON tests/interop/tensorflow_symbols.py --remove RELEASE   takes RELEASE, the newest of the table, out
+                                                                  adds the installed release after RELEASE, the newest of the table
+    PYTHON tests/interop/tensorflow_symbols.py --remove RELEASE   removes RELEASE, the newest of the table
 
 TensorFlow itself is not imported: the command reads its libraries as files.
 """
@@ -24,7 +24,7 @@ OURS = re.compile(r"(TF|TFE|TSL|SE|TFNPD)_")
 
 
 def installed():
-    """The release, and the names that its libraries export."""
+    """Returns the release, and the names that its libraries export."""
     folder = pathlib.Path(importlib.util.find_spec("tensorflow").submodule_search_locations[0])
     for package in ["tensorflow", "tensorflow-cpu"]:
         try:
@@ -48,7 +48,7 @@ def number(release):
 
 
 def table():
-    """The lines of the table by their names: the first and the last release, None for all."""
+    """Returns the lines of the table by name: the first and the last release, None for all."""
     lines = [line.split() for line in TABLE.read_text().splitlines() if not line.startswith("#")]
     return {words[0]: (words[1:] or [None, None]) for words in lines}
 

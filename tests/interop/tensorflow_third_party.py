@@ -1,11 +1,11 @@
-"""A device plug-in of others, from PyPI, on a machine without its hardware: it registers and has no devices.
+"""Tests a third-party device plug-in from PyPI on a machine without its hardware: it registers and has no devices.
 
     PYTHON tests/interop/tensorflow_third_party.py --serdes BINARY --host-plugin libserdes_host_plugin.so
 
-The plug-in is Intel's for GPUs, intel-extension-for-tensorflow-lib 2.14.0.1.1. What is needed of it and of Intel's run-time libraries
-(40 MB) is kept in ${SERDES_CI_CACHE:-~/.cache/serdes-ci}/third-party; the packages themselves (379 MB and 46 MB) are not. The functions
-of TensorFlow that it links against besides the status functions are stood in for by a library of empty functions, as the release of
-TensorFlow that it belongs to is not installed.
+The plug-in is Intel's for GPUs, intel-extension-for-tensorflow-lib 2.14.0.1.1. The needed files of it and of Intel's run-time libraries
+(40 MB) are kept in ${SERDES_CI_CACHE:-~/.cache/serdes-ci}/third-party; the packages themselves (379 MB and 46 MB) are not. Its release of
+TensorFlow is not installed: a library of empty functions replaces the functions of TensorFlow that it links against besides the status
+functions.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TIME_LIMIT_SECONDS = 120
 
 
 def fetch(folder):
-    """The libraries, downloaded if they are not there yet."""
+    """Returns the libraries; downloads them if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     for package, names in PACKAGES.items():
         if all((folder / name).exists() for name in names):
@@ -52,7 +52,7 @@ def fetch(folder):
 
 
 def stand_in(serdes, folder, directory):
-    """A library with the functions of TensorFlow that the plug-in's other library needs, but for those that we serve."""
+    """Builds a library with the functions of TensorFlow that the plug-in's other library needs, except those that serdes provides."""
     found = inspect(serdes, folder / "libitex_common.so")
     missing = found["unserved"]
     source = directory / "stand_in.c"

@@ -1,12 +1,12 @@
-"""The files beside the message of a SavedModel, damaged at random, as the three loaders of the installed TensorFlow and `serdes check` take them.
+"""Compares the three loaders of the installed TensorFlow with `serdes check` on SavedModels with randomly damaged files beside the message.
 
-Models of several kinds are exported by the release itself: variables of both kinds in graphs, in parts, in two files and in the V1 format; objects in
-lists and dictionaries, tables, assets, and nothing at all. Each case deletes, cuts, swaps, renames, retypes or reshapes one thing of a checkpoint, or
-changes what it tells of objects; what each loader says has to be what `serdes check` says of it.
+The release itself exports models of several kinds: variables of both kinds in graphs, in parts, in two files and in the V1 format; objects in
+lists and dictionaries, tables, assets, and an empty model. Each case deletes, cuts, swaps, renames, retypes or reshapes one thing of a checkpoint,
+or changes its description of objects; the verdict of `serdes check` for each loader must be that loader's result.
 
     PYTHON tests/interop/tensorflow_variables.py --serdes PATH [--count N] [--seed N]
 
-With SERDES_FULL=1 it makes 2,000 cases, without 150 beside the whole models.
+With SERDES_FULL=1 it makes 2,000 cases, else 150, and also tests the undamaged models.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PREFIX = pathlib.PurePath("variables", "variables")
 
 
 def graph_model(folder, build, saver=None, has_asset=False, main=lambda: v1.tables_initializer(name="main")):
-    """A model of `tf.compat.v1`."""
+    """Saves a model of `tf.compat.v1`."""
     with tf.Graph().as_default(), v1.Session() as session:
         outputs, unused = build(), v1.placeholder(tf.float32, [], name="unused")
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
@@ -75,7 +75,7 @@ class Objects(tf.Module):
 
 
 class Tables(tf.Module):
-    """Tables: from a file, from constants, and such as are saved."""
+    """Tables: from a file, from constants, and saved ones."""
 
     def __init__(self, file):
         super().__init__()
@@ -88,7 +88,7 @@ class Tables(tf.Module):
 
 
 class Unread(tf.Module):
-    """An asset that no table is made of."""
+    """An asset that no table uses."""
 
     def __init__(self, file):
         super().__init__()
@@ -101,7 +101,7 @@ class Unread(tf.Module):
 
 
 def export(folder):
-    """Models of this release."""
+    """Exports models of this release."""
     words = folder / "words.txt"
     words.write_text("one\ntwo\n")
 
@@ -111,7 +111,7 @@ def export(folder):
         return tf.cast(found, tf.float32) + v1.get_variable("kernel", [1], use_resource=True)
 
     def path_in_variable():
-        """tensorflow/serving#1437: the table may be filled before its file's path is assigned."""
+        """Builds the model of tensorflow/serving#1437: the table may be filled before its file's path is assigned."""
         file = v1.constant(str(words), name="file")
         path = v1.get_variable("path", initializer=file, trainable=False, use_resource=False, collections=["local_variables"])
         path.assign(file, name="set_path")
@@ -153,7 +153,7 @@ def write(prefix, tensors):
 
 
 def damage_files(rng, model, others):
-    """Changes files; what was changed, in words."""
+    """Changes files; returns a description of the change."""
     folder = model / rng.choice(["variables"] * 3 + (["assets"] if (model / "assets").exists() else []))
     files = sorted(folder.iterdir()) if folder.exists() else []
     way = rng.choice(["gone", "other"] if not files else ["gone", "delete", "cut", "empty", "longer", "index byte", "other", "twice", "empty line"])
@@ -172,12 +172,12 @@ def damage_files(rng, model, others):
     if way == "delete":
         file.unlink()
     elif way == "cut":
-        # A table of an asset that lost its last letters is another table.
+        # An asset that lost its last letters would be a valid table with other contents.
         file.write_bytes(b"" if folder.name == "assets" else data[: -rng.choice([1, 10, 40])])
     elif way == "empty":
         file.write_bytes(b"")
     elif way in ("twice", "empty line") and folder.name == "assets":
-        # A table has each key once, and no empty one.
+        # A table may have each key only once, and no empty key.
         file.write_bytes(data + (data if way == "twice" else b"\nthree\n"))
     elif way == "longer":
         file.write_bytes(data + b"x")
@@ -190,7 +190,7 @@ def damage_files(rng, model, others):
 
 
 def damage_tensors(rng, model, _others):
-    """Writes the checkpoint anew with one tensor changed."""
+    """Rewrites the checkpoint with one tensor changed."""
     prefix = model / PREFIX
     if not prefix.with_suffix(".index").exists():
         return "whole"
@@ -218,7 +218,7 @@ def damage_tensors(rng, model, _others):
 
 
 def damage_objects(rng, model, _others):
-    """Changes what the checkpoint tells of objects."""
+    """Changes the checkpoint's description of objects."""
     prefix = model / PREFIX
     tensors = read(prefix) if prefix.with_suffix(".index").exists() else {}
     if DESCRIPTION not in tensors:
@@ -250,12 +250,12 @@ def damage_objects(rng, model, _others):
     return f"objects: {way}"
 
 
-# Two operations of this one have no order: a session that comes to them the other way round, as it does once in some hundred loads, takes it.
+# Two operations of this model have no order: about once in some hundred loads, a session runs them in the other order and accepts the model.
 RACES = {"path_in_variable"}
 
 
 def judged(serdes, paths):
-    """What the command says of each loader, and all of it, by path."""
+    """Returns the command's verdicts for each loader, with all details, by path."""
     command = [serdes, "check", "--json", "--tensorflow", tf.__version__, *map(str, paths)]
     lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
     return {verdict["path"]: verdict for verdict in map(json.loads, lines)}
@@ -293,7 +293,7 @@ def main():
                 checks.check(f"{model}, {what}: {loader}", taken == said or (taken and model in RACES), found)
             is_taken = verdict["loaders"]["load_v1"] == "acceptable"
             checks.check(f"{model}, {what}: the verdict", (verdict["verdict"] == "acceptable") == is_taken, verdict["verdict"])
-        # A script that damages nothing proves nothing.
+        # Without damage the comparison would prove nothing.
         checks.check("many are refused", refused >= options.count / 2, refused)
     sys.exit(checks.end())
 

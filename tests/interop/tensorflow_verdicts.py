@@ -1,8 +1,8 @@
-"""Verdicts of `serdes check` against what the installed TensorFlow does, on artifacts made here by the hundred.
+"""Compares verdicts of `serdes check` with the installed TensorFlow, on hundreds of artifacts made here.
 
 The consumer is the TensorFlow of the interpreter that runs this (2.12, 2.16 or 2.21): graphs go through its C import, text graphs
 through its text parser and importer, MetaGraphs and SavedModels through its graph loaders, checkpoints through its reader and RestoreV2.
-What TensorFlow refuses for a reason that only its registry of operations knows is left out of the comparison.
+Refusals that depend on TensorFlow's registry of operations are left out of the comparison.
 
     PYTHON tests/interop/tensorflow_verdicts.py --serdes PATH [--seed N] [--scale N] [--only FAMILY]... [--keep DIRECTORY]
 """
@@ -27,11 +27,11 @@ CONSUMERS = {"2.12": 1395, "2.16": 1766, "2.21": 2474}
 LIMIT = 600
 
 
-# ---- What runs in a child process with TensorFlow ------------------------------------------------------------------------------
+# ---- Functions that run in a child process with TensorFlow ---------------------------------------------------------------------
 
 
 class Importer:
-    """TensorFlow's C API, for the import of the bytes as they are."""
+    """TensorFlow's C API, which imports unchanged bytes."""
 
     def __init__(self, tf):
         import ctypes
@@ -89,7 +89,7 @@ def open_checkpoint(tf, path):
 
 
 def restore_checkpoint(tf, path):
-    """Every tensor of the index, each on its own; the names and types are what the maker of the case meant to be there."""
+    """Restores each expected tensor by itself, with the names and types that the case records."""
     prefix, expected = str(path), json.loads(pathlib.Path(str(path) + ".expected").read_text())
     failures = []
     for name, number in expected:
@@ -102,7 +102,7 @@ def restore_checkpoint(tf, path):
 
 
 def child(list_file, begin):
-    """One line a case from the one numbered `begin` on: null for taken, else code and message."""
+    """Prints one line per case, from number `begin` on: null if it is accepted, else code and message."""
     import tensorflow as tf
 
     global IMPORT
@@ -133,7 +133,7 @@ def child(list_file, begin):
 
 
 def child_make(directory):
-    """What only TensorFlow can make: its version, the deprecated operations as nodes, models and checkpoints to be changed."""
+    """Makes what only TensorFlow can make: its version, the deprecated operations as nodes, models and checkpoints to be changed."""
     import tensorflow as tf
 
     directory = pathlib.Path(directory)
@@ -147,7 +147,7 @@ def child_make(directory):
 
 
 def make_operations(tf, path):
-    """A node of every deprecated operation, with the inputs and attributes that it needs, as nodes in text form."""
+    """Writes a node of every deprecated operation, with the inputs and attributes that it needs, in text form."""
     from tensorflow.core.framework import node_def_pb2
     from tensorflow.python.framework import op_def_registry
 
@@ -255,11 +255,11 @@ def make_checkpoint(tf, directory):
                                   destination_prefix=str(directory / "merged"), delete_old_dirs=False)
 
 
-# ---- The wire format, as far as the cases need it --------------------------------------------------------------------------------
+# ---- The parts of the wire format that the cases need ----------------------------------------------------------------------------
 
 
 def varint(value, length=0):
-    """A varint of at least `length` bytes."""
+    """Encodes a varint of at least `length` bytes."""
     value &= 2**64 - 1
     out = bytearray()
     while value >= 0x80 or len(out) + 1 < length:
@@ -371,14 +371,14 @@ def deprecations(cases):
         limit = entry["version"]
         for producer in (limit - 1, limit, limit + 1, cases.consumer):
             cases.file("deprecated", "graph", ".pb", graph([*inputs, old], version_def(producer)), operation=name)
-        # In a function, an output has the name of the operation's output in it.
+        # In a function, the name of an output includes the name of the operation's output.
         body = [*inputs, bytes.fromhex(entry["body"])]
         for producer in (limit - 1, limit):
             for calls in (0, 1):
                 nodes = [node("a")] + [node("call", "f")] * calls
                 library = field(1, function("f", body))
                 cases.file("in_functions", "graph", ".pb", graph(nodes, version_def(producer), library))
-    # Which one is met first: any order of writing, among nodes that wait for each other.
+    # Tests which node is checked first: nodes that wait for each other, written in any order.
     names = ["PlaceholderV2", "Old", "Placeholder", "NoOp"]
     rng = cases.rng
     for _ in range(150 * cases.scale):
@@ -421,7 +421,7 @@ def structures(cases):
                 attributes += field(5, field(1, b"N") + field(2, field(3, 2)))
             nodes.append(node(name, operation, inputs, attributes))
         cases.file("structure", "graph", ".pb", graph(nodes, version_def(rng.choice([7, 8, cases.consumer]))))
-    # Loops as the control-flow operations make them, whole and with a part changed.
+    # Loops as the control-flow operations make them, unchanged and with one changed part.
     for _ in range(60 * cases.scale):
         t = type_attribute("T", 1)
         two = field(5, field(1, b"N") + field(2, field(3, 2)))
@@ -550,7 +550,7 @@ def models(cases):
         for wanted in choices:
             cases.add("models", "model", copy(name), tags=wanted)
         for _ in range(14 * cases.scale):
-            # Versions of one meta graph, or of every.
+            # The versions of one meta graph, or of all.
             path = copy(name)
             file = path / "saved_model.pb"
             versions = version_def(rng.choice(values), rng.choice([None, *values]), rng.choice(lists(cases.consumer)))
@@ -623,7 +623,7 @@ def read_varint(data, at):
 
 
 def write_text(file, text, variant):
-    """The text form in place of the binary one (9), beside it (10: the binary one counts), damaged (11)."""
+    """Writes the text form in place of the binary one (9), beside it (10: the binary one counts), or damaged (11)."""
     code = (
         "import sys\nfrom google.protobuf import text_format\nfrom tensorflow.core.protobuf import saved_model_pb2 as s\n"
         "print(text_format.MessageToString(s.SavedModel.FromString(open(sys.argv[1], 'rb').read())))"
@@ -636,7 +636,7 @@ def write_text(file, text, variant):
     file.unlink()
 
 
-# The table format of an index, small and simple: one block for all entries.
+# The table format of an index in a simple form: one block for all entries.
 
 
 CRC = [0] * 256
@@ -680,7 +680,7 @@ def table(entries):
 
 
 def entries_of(data):
-    """The entries of every data block of an uncompressed table."""
+    """Returns the entries of every data block of an uncompressed table."""
 
     def walk(content):
         count = struct.unpack("<I", content[-4:])[0]
@@ -737,7 +737,7 @@ def checkpoints(cases):
                                  shards + field(3, versions) + field(3, version_def(rng.choice(values), rng.choice(values)))])
             put([(b"", header), *rest], "ckpt_open", "open")
         for _ in range(120 * cases.scale):
-            # The bytes of an entry changed under a right checksum.
+            # Changed bytes of an entry, with a correct checksum.
             entries = list(original)
             at = rng.randrange(1, len(entries))
             key, value = entries[at]
@@ -779,7 +779,7 @@ def checkpoints(cases):
 
 
 def old_checkpoints(cases):
-    """V1: one table, whose header is the list of tensors, and whose other values are the tensors."""
+    """Adds cases of V1: one table, whose header is the list of tensors, and whose other values are the tensors."""
     rng, values = cases.rng, [value for value in edges(1) if value is None or value < 40] + [2, 1, 1, 1]
     whole = (cases.made / "base" / "v1").read_bytes()
     original = entries_of(whole)
@@ -846,7 +846,7 @@ def environment():
 
 
 def real(cases, directory):
-    """What TensorFlow says of every case: None, (code, message), or "crash"."""
+    """Returns TensorFlow's result for every case: None, (code, message), or "crash"."""
     list_file = directory / "cases.jsonl"
     list_file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     found = []
@@ -875,7 +875,7 @@ def ours(binary, release, case):
     return done.returncode, json.loads(lines[0]) if lines else {}
 
 
-# What a refusal of the importer means, by what its message says; in this order.
+# The meaning of a refusal of the importer, by parts of its message; the first match counts.
 REASONS = [
     ("producer_too_old", ["below min producer"]),
     ("min_consumer", ["min consumer version"]),
@@ -902,23 +902,23 @@ def meaning(result):
 
 
 def agrees(case, result, code, verdict):
-    """None if both say the same, else why not; "skip" if the reason is not ours to judge."""
+    """Returns None if both agree, "skip" if serdes does not judge the reason, or else a description of the difference."""
     rule = (verdict.get("reasons") or [{}])[0].get("rule")
     expected_code = {"acceptable": 0, "unacceptable": 1, "unreadable": 2}.get(verdict.get("verdict"))
     if expected_code != code or code not in (0, 1, 2):
         return f"status {code} for {verdict.get('verdict')}"
     if result == "crash":
-        # Opening works here; what keeps a tensor from being restored is refused.
+        # Opening may succeed; a checkpoint with a tensor that cannot be restored must be refused.
         return None if case["how"] == "open" or code == 2 else "accepted where TensorFlow crashes"
     if result is None and case["how"] == "restore" and "its place needs" in str(verdict.get("reasons")):
-        # TensorFlow copies a part of a piece that is larger than its place, whatever that part means.
+        # TensorFlow copies a part of a piece that is larger than its place, with arbitrary contents.
         return "skip"
     if result is None:
         return None if code == 0 else f"refused by {rule}"
     reason = meaning(result)
     version_rules = ("producer_too_old", "min_consumer", "bad_consumer", "deprecated_op")
     if "reason" in case and reason not in (*version_rules, "corrupt"):
-        # A message about a function says nothing about who could know better.
+        # The message about a function does not determine the reason, so the case does.
         reason = case["reason"]
     if reason in version_rules:
         if rule != reason:
@@ -930,34 +930,34 @@ def agrees(case, result, code, verdict):
         return None
     if case["how"] in ("graph", "text", "meta"):
         if reason == "corrupt":
-            # What gzip has compressed is a healthy file of another kind, whatever it is called.
+            # A file that gzip compressed is a valid file of another kind, with any name.
             path = pathlib.Path(case["path"])
             expected = "other_kind" if path.read_bytes()[:3] == b"\x1f\x8b\x08" else "corrupt"
             return None if rule == expected else f"rule {rule} instead of {expected}"
         if reason == "registry":
-            # What only a shape function refuses is taken; what else the operations decide has classes of its own, compared
-            # by tensorflow_operations.py.
+            # Refusals by shape functions are accepted; tensorflow_operations.py compares the other classes that depend on
+            # operations.
             return None if code == 1 else "skip"
-        # What a signature or a call leaves out shows where the types of operations are looked at, under a rule of theirs.
+        # A part that is missing in a signature or a call is found when the types of operations are checked, and has their rule.
         if rule in ("input_type", "input_count", "deprecated_op") and any(text in result[1] for text in LEFT_OUT):
             return None
         if "Op type not registered" in result[1]:
-            # The empty operation of a node in a body is looked up like any other.
+            # A node in a body with an empty operation name is looked up like any other.
             return None if rule == "unknown_op" else f"rule {rule} instead of unknown_op"
         return None if rule == "corrupt" else f"rule {rule} instead of a fault of structure"
     if case["how"] == "model":
         if reason == "registry" and "variables" not in result[1]:
             return "skip"
-        # The C++ loader, which decides, takes a model without its variables; the Python loaders do not.
+        # The C++ loader, which decides here, accepts a model without its variables; the Python loaders do not.
         missing = any(text in result[1] for text in ("NotFoundError", "Unsuccessful TensorSliceReader", "not a valid checkpoint"))
         if code == 0 and missing and any("variables" in (w.get("where") or "") for w in verdict["warnings"]):
             return None
         return None if code == 2 else f"accepted, or refused by {rule}"
     if case["how"] == "restore" and code == 0 and "does not equal original dtype" in result[1]:
-        # Another type of the same size: the checkpoint is whole, and it is not the type that was asked for.
+        # Another type of the same size: the checkpoint is intact, but does not have the requested type.
         return "skip"
     if case["how"] == "restore" and code == 0 and "not found in checkpoint" in result[1] and result[1].count("Error: ") == 1 + result[1].count("NotFoundError: "):
-        # The change took a tensor out of the list: TensorFlow lacks the names that were asked for, not data.
+        # The change removed a tensor from the list: TensorFlow lacks a requested name, but no data.
         return "skip"
     return None if code == 2 else f"code {code}, rule {rule}"
 

@@ -1,14 +1,14 @@
-"""Untrusted clients flood `serdes serve`, one attack after the other, while honest clients work: none may keep them waiting, fill the memory of the
-machine, or end the server.
+"""Untrusted clients flood `serdes serve`, one attack after the other, while honest clients work: no attack may delay these, fill the memory of
+the machine, or end the server.
 
 PYTHON tests/interop/untrusted_clients.py --serdes PATH_OF_BINARY [--full] [--host-plugin PATH_OF_SO]
 
 Untrusted clients come from other addresses of the loopback than the honest clients (Linux has 127.0.0.0/8) and run at the lowest priority, as if
-they were other machines. Honest clients: one that speaks HTTP/2 by itself (a call on a connection that it keeps, and one on a new
-connection), and where jaxlib is installed a real one that puts an array and reads it back. Memory and life of the server are hard limits
-in both forms. Latencies are compared with those of the time before the attacks: the small form only finds out whether somebody
-waits for seconds, because machines are busy; the full form allows twice the 99th percentile, or what the attack's use of the same
-processor costs where that is more (see LATENCY).
+they were other machines. Honest clients: one that implements HTTP/2 itself (a call on a connection that it keeps, and one on a new
+connection) and, if jaxlib is installed, a real one that puts an array and reads it back. Memory and life of the server are hard limits
+in both forms. Latencies are compared with those before the attacks: because machines are busy, the short form only detects a client that
+waits for seconds; the full form allows twice the 99th percentile, or the cost of the attack's use of the same processor if that is
+more (see LATENCY).
 
 Ends with `N passed, N failed`; status 0 if nothing failed.
 """
@@ -36,17 +36,17 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 SERVICE = "/xla.ifrt.proxy.GrpcIfrtService/"
 HEALTH = "/grpc.health.v1.Health/"
-# Where the metrics are; main() finds it out before anybody is started.
+# The address of the metrics, which main() sets before it starts the clients.
 METRICS = None
 TOKEN = "a-token-of-the-honest"
-# Untrusted clients have one, too: without it they would get no further than the first call.
+# The token of untrusted clients: without one, their first call would be refused.
 THEIRS = "a-token-of-the-others"
-# The most bytes of address space that the server may take, so that memory for what was only announced is found out.
+# Limit on the server's address space in bytes, which reveals allocations for data that is only announced.
 ADDRESS_SPACE = 6 << 30
-# What the server may hold beside what its limits say: the program, its threads, and the state of connections.
+# Memory that the server may use besides its limits: the program, its threads, and the state of connections.
 RESIDENT = 384 << 20
 LIMITS = ["host-bytes=64M", "pinned-bytes=64M", "array-bytes=64M", "handshake-seconds=5"]
-# Seconds of the 99th percentile: how many times that of the quiet, and what is allowed in any case.
+# Limits on the 99th percentile: a factor of the value without an attack, and seconds that are always allowed.
 LATENCY = {False: (20, 3.0), True: (2, 0.05)}
 
 
@@ -55,7 +55,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def text(value):
-    """A string of HPACK, as it is."""
+    """Encodes a string of HPACK without compression."""
     if len(value) < 127:
         return bytes([len(value)]) + value
     length, more = len(value) - 127, b""
@@ -109,7 +109,7 @@ class Connection:
         self.stream = greet(address, source, timeout)
         self.buffer = b""
         self.next = 1
-        # Bytes that the connection may send, as the server says.
+        # Bytes that the server permits on the connection.
         self.room = 65535
 
     def read(self, count):
@@ -136,13 +136,13 @@ class Connection:
         return kind, flags, stream, payload
 
     def call(self, path, payload, ends=True, **more):
-        """Sends a call with one message; its stream."""
+        """Sends a call with one message; returns its stream."""
         number, self.next = self.next, self.next + 2
         self.stream.sendall(frame(HEADERS, END_HEADERS, number, headers(path, **more)) + frame(DATA, END_STREAM if ends else 0, number, message(payload)))
         return number
 
     def answer(self, number):
-        """The bytes of the first DATA of a stream, once its first message is there, or it is over."""
+        """Returns the bytes of a stream's first message, when it has arrived or the stream has ended."""
         body = b""
         while True:
             kind, flags, stream, payload = self.frame()
@@ -156,11 +156,11 @@ class Connection:
                 return body[5:]
 
     def get_version(self):
-        """One handshake of the proxy; true if it was answered."""
+        """Makes one handshake of the proxy; returns True if it was answered."""
         return bool(self.answer(self.call("GetVersion", bytes.fromhex("0a020810120408191003"), token=TOKEN)))
 
     def session(self, **more):
-        """Opens a session; its id."""
+        """Opens a session; returns its id."""
         metadata = b"\x0a\x04\x08\x19\x10\x03\x12\x00"
         number = self.call("IfrtSession", bytes.fromhex("0a09090100000000000000" "1200"), ends=False,
                            ifrt_proxy_grpc_ifrt_session_metadata_bin=base64(metadata), **more)
@@ -175,7 +175,7 @@ def base64(value):
 
 
 def field(data, wanted):
-    """The first field of that number in a message."""
+    """Returns the first field with a number in a message."""
     at = 0
     def number():
         nonlocal at
@@ -206,7 +206,7 @@ def field(data, wanted):
     return None
 
 
-# --- the attacks. Each takes the server's address and an amount, and goes on until it is ended.
+# --- the attacks. Each takes the server's address and an amount, and runs until it is killed.
 
 def rest():
     while True:
@@ -214,14 +214,14 @@ def rest():
 
 
 def member(number, value):
-    """A field of a message: fixed64 where it is a number, else bytes."""
+    """Encodes a field of a message: fixed64 for a number, else bytes."""
     if isinstance(value, int):
         return varint(number << 3 | 1) + value.to_bytes(8, "little")
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def spend(stream, data, times):
-    """Sends the same many times, as fast as it is taken."""
+    """Sends the same data many times, as fast as the server reads it."""
     stream.settimeout(1)
     for _ in range(times):
         try:
@@ -231,7 +231,7 @@ def spend(stream, data, times):
 
 
 def many_connections(address, amount):
-    """Connections that say nothing."""
+    """Opens connections that send nothing."""
     held = []
     for at in range(amount):
         with contextlib.suppress(OSError):
@@ -240,7 +240,7 @@ def many_connections(address, amount):
 
 
 def health_watches(address, amount):
-    """Those who wait for news of the health, without a token, and do not go."""
+    """Opens watches of the health without a token, and keeps them."""
     held = []
     for at in range(amount):
         with contextlib.suppress(OSError):
@@ -252,7 +252,7 @@ def health_watches(address, amount):
 
 
 def health_checks(address, amount):
-    """Questions for the health without end, some of them with long names or garbage in them."""
+    """Sends endless queries of the health, some with long names or garbage."""
     bodies = [b"", b"\x0a" + varint(1000) + b"x" * 1000, b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f"]
     while True:
         with contextlib.suppress(OSError, ConnectionError):
@@ -262,7 +262,7 @@ def health_checks(address, amount):
 
 
 def metrics_without_a_word(address, amount):
-    """Connections to the metrics that say nothing, or only half of it."""
+    """Opens connections to the metrics that send nothing, or half a request."""
     while True:
         held = []
         for at in range(amount):
@@ -275,7 +275,7 @@ def metrics_without_a_word(address, amount):
 
 
 def metrics_garbage(address, amount):
-    """Requests for the metrics that are none: headers without end, bodies, other protocols, files of the machine."""
+    """Sends invalid requests to the metrics: endless headers, bodies, other protocols, files of the machine."""
     texts = [b"\x16\x03\x01\x02\x00" + bytes(512), PREFACE + frame(SETTINGS, 0, 0), b"GET /metrics HTTP/1.1\r\n" + b"a: " + b"b" * 200_000,
              b"POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"ffffffff\r\n" + bytes(100_000),
              b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * 50_000, b"GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", b"\r\n" * 100_000]
@@ -289,14 +289,14 @@ def metrics_garbage(address, amount):
 
 
 def again_and_again(address, amount):
-    """Connections that come and go."""
+    """Opens and closes connections."""
     while True:
         with contextlib.suppress(OSError):
             connect(address).close()
 
 
 def announced_messages(address, amount):
-    """Messages of 511 MiB, of which nothing comes."""
+    """Announces messages of 511 MiB and sends none of them."""
     held = []
     for _ in range(max(1, amount // 100)):
         stream = greet(address)
@@ -309,20 +309,20 @@ def announced_messages(address, amount):
 
 
 def half_messages(address, amount):
-    """Large messages that stop in the middle: as many bytes as the server takes."""
+    """Sends large messages that stop in the middle: as many bytes as the server accepts."""
     held = []
     for _ in range(6):
         connection = Connection(address, "127.0.0.2")
         connection.session()
         connection.stream.sendall(frame(DATA, 0, 1, message(b"\x6a" + varint(510 << 20), 511 << 20)))
         connection.stream.settimeout(0.05)
-        # What a stream may have at first.
+        # The initial window of a stream.
         connection.credit = 400 << 10
         held.append(connection)
     piece = frame(DATA, 0, 1, bytes(16384))
     while True:
         for connection in held:
-            # No more than what the server says that it takes: it would end the connection.
+            # Sends only what the server permits, because it would end the connection otherwise.
             with contextlib.suppress(OSError, ConnectionError):
                 kind, _, stream, payload = connection.frame()
                 if kind == WINDOW_UPDATE and stream == 1:
@@ -334,7 +334,7 @@ def half_messages(address, amount):
 
 
 def announced_stores(address, amount):
-    """Sessions that announce host buffers as large as they may be, and send one byte of each."""
+    """Opens sessions that announce host buffers of the maximum size, and send one byte of each."""
     held = []
     for at in range(max(4, amount // 50)):
         with contextlib.suppress(OSError, ConnectionError, TypeError):
@@ -350,13 +350,13 @@ def announced_stores(address, amount):
 
 
 def small_transfer(number, request, data=b""):
-    """A message of the stream of small arrays: a request, by its number of IfrtRequest, with the bytes of its host buffer."""
+    """Encodes a message of the stream of small arrays: a request, by its number in IfrtRequest, with the bytes of its host buffer."""
     metadata = member(1, number)
     return message(member(1, member(1, metadata) + request) + (member(2, data) if data else b""))
 
 
 def small_transfers(address, amount):
-    """Streams of small arrays whose answers are never read: arrays that stay, copies of them, garbage, and lengths of which nothing comes."""
+    """Opens streams of small arrays and never reads the answers: kept arrays, copies of them, garbage, and announced lengths without data."""
     size = 60 << 10
     device = member(1, member(1, b"xla::ifrt::SingleDeviceSharding"))
     last = [message(b"", 511 << 20), message(b"", 100 << 10) + bytes(5000), message(b"\xff" * 1000),
@@ -367,13 +367,13 @@ def small_transfers(address, amount):
             with contextlib.suppress(OSError, ConnectionError, TypeError):
                 connection = Connection(address, f"127.0.0.{2 + at % 4}")
                 session = connection.session()
-                # From here on the server may send some answers to what puts an array, and no array.
+                # From here on the window lets the server send some answers to requests that put arrays, but no array.
                 connection.stream.sendall(frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 1000)))
                 metadata = member(1, session)
                 for stream in range(connection.next, connection.next + 2 * 8, 2):
                     out = frame(HEADERS, END_HEADERS, stream, headers("/serdes.proxy.SmallTransfers/Transfer",
                                 ifrt_proxy_grpc_host_buffer_store_metadata_bin=base64(metadata)))
-                    # Five fit into what a stream may have at first.
+                    # Five fit into the initial window of a stream.
                     for number in range(stream * 100, stream * 100 + 5):
                         making = (member(1, b"\x08\x06") + member(2, member(1, varint(size))) + member(3, device) + member(4, number)
                                   + member(6, number))
@@ -387,15 +387,15 @@ def small_transfers(address, amount):
 
 
 def keep_message(name, arrays, previous=b""):
-    """A call's message that has arrays kept: their handles and names."""
+    """Encodes the message of a call that keeps arrays: their handles and names."""
     entries = b"".join(member(2, b"\x08" + varint(handle) + member(2, array)) for handle, array in arrays)
     return member(1, name) + entries + (member(3, previous) if previous else b"")
 
 
 def keeps(address, amount):
-    """Arrays that are kept in the state without end: one array by very many names, names that are none or another's, calls that are cut."""
+    """Keeps arrays in the state without end: one array under very many names, invalid names and names of other clients, interrupted calls."""
     path = "/serdes.proxy.State/Keep"
-    # Names of one array, and as many entries of nothing as a request may have (request-bytes).
+    # Names of one array, and as many empty entries as a request may have (request-bytes).
     many = 20_000
     bodies = [keep_message(b"run", [(1, b"run/%d" % at) for at in range(many)]), member(1, b"run") + b"\x12\x00" * 1_900_000,
               keep_message(b"run", [(1, b"run/" + b"x" * 3_000_000)]), keep_message(b"", [(1, b"/x")]), keep_message(b"run", [(1, b"run/\xff")]),
@@ -416,19 +416,19 @@ def keeps(address, amount):
                 connection.answer(stream)
                 for at in range(max(8, amount // 50)):
                     number += 1
-                    # A name of its own each time, so that what is kept adds up.
+                    # A new name each time, so that the kept arrays accumulate.
                     body = (bodies[number % len(bodies)] if at % 2 else
                             keep_message(b"%d" % number, [(1, b"%d/%d" % (number, name)) for name in range(500)]))
                     send_in_windows(connection, path, body, cut=at % 5 == 4, **metadata)
 
 
 def send_in_windows(connection, path, body, cut, **more):
-    """Sends a call as far as the server takes it, or half of it, and does not wait for its answer."""
+    """Sends a call within the server's windows, or half of it, and does not wait for its answer."""
     stream, connection.next = connection.next, connection.next + 2
     data = message(body)
     data = data[:len(data) // 2] if cut else data
     connection.stream.sendall(frame(HEADERS, END_HEADERS, stream, headers(path, **more)))
-    # What a stream may have at first.
+    # The initial window of a stream.
     credit, at = 400 << 10, 0
     while at < len(data):
         while min(credit, connection.room) < 16384:
@@ -445,7 +445,7 @@ def send_in_windows(connection, path, body, cut, **more):
 
 
 def idle_sessions(address, amount):
-    """Sessions that ask for nothing after their first request."""
+    """Opens sessions that send nothing after their first request."""
     held = []
     for _ in range(5):
         connection = Connection(address, "127.0.0.2")
@@ -457,19 +457,19 @@ def idle_sessions(address, amount):
 
 
 def settings(address, amount):
-    """SETTINGS without end."""
+    """Sends endless SETTINGS."""
     while True:
         spend(greet(address), frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100)) * 1000, amount)
 
 
 def pings(address, amount):
-    """PING without end."""
+    """Sends endless PINGs."""
     while True:
         spend(greet(address), frame(PING, 0, 0, bytes(8)) * 1000, amount)
 
 
 def rapid_reset(address, amount):
-    """Calls that are given up at once."""
+    """Sends calls and cancels them at once."""
     while True:
         with contextlib.suppress(OSError):
             stream = greet(address)
@@ -480,7 +480,7 @@ def rapid_reset(address, amount):
 
 
 def continuations(address, amount):
-    """Headers that do not end."""
+    """Sends headers that do not end."""
     while True:
         with contextlib.suppress(OSError):
             stream = greet(address)
@@ -489,7 +489,7 @@ def continuations(address, amount):
 
 
 def empty_data(address, amount):
-    """A body of empty frames."""
+    """Sends bodies of empty frames."""
     while True:
         with contextlib.suppress(OSError):
             stream = greet(address)
@@ -498,7 +498,7 @@ def empty_data(address, amount):
 
 
 def slow_bodies(address, amount):
-    """Bodies of a byte in a while."""
+    """Sends bodies slowly, byte by byte."""
     held = []
     for _ in range(max(10, amount // 4)):
         with contextlib.suppress(OSError):
@@ -513,7 +513,7 @@ def slow_bodies(address, amount):
 
 
 def wrong_tokens(address, amount):
-    """Guesses."""
+    """Guesses tokens."""
     while True:
         with contextlib.suppress(OSError):
             stream = greet(address)
@@ -522,7 +522,7 @@ def wrong_tokens(address, amount):
 
 
 def garbage(address, amount):
-    """What is no HTTP/2."""
+    """Sends data that is not HTTP/2."""
     while True:
         with contextlib.suppress(OSError):
             stream = greet(address)
@@ -562,7 +562,7 @@ JAX = textwrap.dedent(r"""
 
 
 def page(metrics):
-    """The page of the metrics, as a scraper gets it."""
+    """Returns the page of the metrics, as a scraper gets it."""
     with connect(metrics, "127.0.0.1", 20) as stream:
         stream.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
@@ -572,7 +572,7 @@ def page(metrics):
 
 
 def honest(address, results):
-    """Measures a call on a connection that stays, one on a new one, the health and the metrics."""
+    """Measures a call on a kept connection, a call on a new one, the health and the metrics."""
     kept = Connection(address, "127.0.0.1")
     while True:
         for what in ("call", "connection", "health", "metrics"):
@@ -633,7 +633,7 @@ class Run(Checks):
         threading.Thread(target=loop, daemon=True).start()
 
     def window(self, start, end):
-        """Samples that began in a time, by kind: latencies, and errors."""
+        """Returns the samples that began in a period, by kind: latencies, and errors."""
         with self.lock:
             found = [sample for sample in self.samples if start <= sample[1] < end]
         kinds = {}
@@ -680,10 +680,10 @@ def start_jax(address):
 
 
 def phase(run, name, seconds, quiet):
-    """Compares a time with the quiet one, if there was one; its latencies."""
+    """Compares the latencies of a period with those of the quiet one, if there was one; returns them."""
     start = time.monotonic()
     time.sleep(seconds)
-    # Those that began late in it may have ended after it.
+    # Samples that began late in the period may end after it.
     end = time.monotonic()
     time.sleep(0.3)
     kinds = run.window(start, end)
@@ -734,7 +734,7 @@ def main():
         for function in ATTACKS:
             attacker = multiprocessing.Process(target=attack, args=(function, address, amount), daemon=True)
             attacker.start()
-            # It has to come into its own.
+            # Gives the attack time to take effect.
             time.sleep(0.5)
             phase(run, function.__name__, seconds, quiet)
             attacker.kill()
@@ -748,7 +748,7 @@ def main():
         print(f"most memory: {resident(server) >> 20} MiB", flush=True)
         if jax:
             run.check("the client of jaxlib is alive", jax.poll() is None)
-        # All clients have names and bytes; the page has neither.
+        # The page must show neither addresses nor tokens of clients.
         shown = page(METRICS)
         run.check("the metrics name no client", b"127.0.0." not in shown and TOKEN.encode() not in shown and len(shown) < 1 << 17, f"{len(shown)} bytes")
     finally:

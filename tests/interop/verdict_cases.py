@@ -1,6 +1,6 @@
-"""More cases for tensorflow_verdicts.py: texts, messages, functions, nodes and indices that are odd in one way each.
+"""More cases for tensorflow_verdicts.py: texts, messages, functions, nodes and indices, each unusual in one way.
 
-A family takes the Cases of that script and adds to them. `use` hands over what the script knows of the formats.
+A family takes the Cases of that script and adds to them. `use` passes the script's functions for the formats.
 """
 
 import json
@@ -8,7 +8,7 @@ import os
 import shutil
 import struct
 
-# As they are.
+# Complete texts.
 TEXTS = [
     'node < name: "a"; op: "NoOp", >;', 'node {name:"a"op:"NoOp"}', 'node{name:"a",,op:"NoOp"}', 'node {{}}', 'node { < }', 'node <{name: "a"}>',
     'node [< name: "a" op: "NoOp" >, { name: "b" op: "NoOp" }]', 'node: [{ name: "a" op: "NoOp" }]', 'node []', 'node: []', 'node [ ] ;',
@@ -73,7 +73,7 @@ TEXTS = [
     '_node {}', 'n\xf6de {}',
 ]
 
-# As the value of an attribute.
+# Texts as the value of an attribute.
 VALUES = [
     'f: 1', 'f: -1', 'f: +1', 'f: 1.', 'f: 1.e5', 'f: 1E+5', 'f: 1e', 'f: 0x10', 'f: 010', 'f: 00.5', 'f: 0.5F', 'f: 1ff', 'f: Infinity',
     'f: -Infinity', 'f: +inf', 'f: NaN', 'f: nanf', 'f: NANF', 'f: -inff', 'f: infinityf', 'f: in', 'f: 1e39', 'f: -1e39', 'f: 1e-400',
@@ -101,7 +101,7 @@ VALUES = [
     'list { i: 1 i: 2 }; ',
 ]
 
-# As the text between the quotes of a string.
+# Texts between the quotes of a string.
 STRINGS = [
     '\\0', '\\8', '\\1234', '\\400', '\\x', '\\xg', '\\x1', '\\x123', '\\X41', '\\ud800', '\\ud83d\\ude00', '\\U0001F600', '\\U00110000', '\\u12',
     '\\?', '\\', '\\\\', 'a\\\nb', '\xe9', 'a\x00b',
@@ -109,7 +109,7 @@ STRINGS = [
 
 
 def use(script):
-    """Takes the names of the script: the wire format, the table format, what was made."""
+    """Imports names of the script: the wire format, the table format, the artifacts that TensorFlow made."""
     global S, field, varint, node, graph, version_def, type_attribute, masked
     S = script
     field, varint, node, graph = script.field, script.varint, script.node, script.graph
@@ -157,7 +157,7 @@ def odd_texts(cases):
 
 
 def messages(cases):
-    """Messages of every type that a graph can hold, made from their descriptors, mostly right."""
+    """Adds messages of every type that a graph can hold, made from their descriptors, mostly valid."""
     from google.protobuf.descriptor import FieldDescriptor as F
     from tensorflow.core.framework import graph_pb2
 
@@ -170,7 +170,7 @@ def messages(cases):
         return rng.random() < wrong
 
     def is_repeated(found):
-        # Old releases of protobuf have the one, new ones the other.
+        # Old releases of protobuf have the first, new ones the second.
         return found.is_repeated if hasattr(found, "is_repeated") else found.label == found.LABEL_REPEATED
 
     def scalar(found):
@@ -246,7 +246,7 @@ def attribute(key, value):
 
 
 def functions(cases):
-    """Libraries with a function twice, with gradients, with functions that call themselves deprecated."""
+    """Adds libraries with a function twice, with gradients, with functions that are marked as deprecated."""
     plain, alone, call = function(b"f"), [node("a")], [node("a"), node("c", "f")]
     x, y = node("x"), node("y")
     p, q = attribute(b"p", field(3, 1)), attribute(b"q", field(3, 2))
@@ -300,7 +300,7 @@ def functions(cases):
 
 
 def nodes(cases):
-    """Nodes beside nodes that are not there, odd inputs and names, and loops that nothing enters."""
+    """Adds nodes colocated with missing nodes, unusual inputs and names, and loops without an entry."""
     rng = cases.rng
 
     def put(family, nodes, producer):
@@ -366,14 +366,14 @@ def nodes(cases):
 
 
 def argument(name, number=None, **more):
-    """An argument or result of a function; `more` names attributes."""
+    """Encodes an argument or result of a function; `more` names attributes."""
     places = {"type_attr": 4, "number_attr": 5, "type_list_attr": 6}
     out = field(1, name.encode()) + (b"" if number is None else field(3, number))
     return out + b"".join(field(places[key], value.encode()) for key, value in more.items())
 
 
 def body(name="f", nodes=(), arguments=(), results=(), returns=(), extra=b"", rest=b""):
-    """A function of the library; `extra` belongs to its signature."""
+    """Encodes a function of the library; `extra` belongs to its signature."""
     signature = b"".join(field(2, each) for each in arguments) + b"".join(field(3, each) for each in results) + extra
     rest = b"".join(field(4, field(1, key.encode()) + field(2, value.encode())) for key, value in returns) + rest
     return field(1, function(name.encode(), nodes, signature, rest))
@@ -390,7 +390,7 @@ def partitioned(name, called, inputs=(), outputs=0, more=b"", operation="Partiti
 
 
 def called_bodies(cases):
-    """Functions that cannot be built, called and not called, in one way each. A case that only the registry decides says so."""
+    """Adds functions that cannot be instantiated for one reason each, called and not called. Cases that only the registry decides are marked."""
     t = type_attribute("T", 1)
     two = t + attribute(b"N", field(3, 2))
     p = lambda name="p": node(name, "Placeholder", [], type_attribute("dtype", 1))  # noqa: E731
@@ -411,7 +411,7 @@ def called_bodies(cases):
         put(library + body("h", [p("q"), partitioned("n", "f", ["q:output:0"], len(results))]), [node("c", "h")], reason)
         put(library + body("h", [p("q"), node("n", "f", ["q:output:0"])]), [node("c")])
 
-    # Names, and two of one name.
+    # Names, and two equal names.
     for nodes in ([node("a"), node("a")], [node("a"), p("a")], [p("a"), p("a")], [node("x")], [p("x")], [node("y_RetVal")], [node("y")]):
         one([same, *nodes])
     one([node("i", "Identity", ["y_RetVal"], t)], arguments=[argument("y_RetVal", 1)])
@@ -434,7 +434,7 @@ def called_bodies(cases):
     one([node("n", inputs=["^i"]), node("i", "Identity", ["n", "x"], t)])
     one([same, *loop(["x", "n:output:0"])])
     one([same, *loop(["n:output:0", "x", "^x"])])
-    # What inputs name.
+    # Names in inputs.
     unknown = "zz zz:output:0 x x:0 x:1 x:0:0 x: x:00 x:output:0 :0 j:0 j:output j:output:0 j:00 n:0".split()
     for text in ["", *unknown]:
         one([node("i", "Identity", [text], t), node("j", "Identity", ["x"], t), node("n")])
@@ -452,7 +452,7 @@ def called_bodies(cases):
     one([same, node("a", "Nope")], reason="registry")
     one([same, node("a", "Old")])
     one([same, node("a", attributes=beside(b"zz"))])
-    # What is returned.
+    # Returned values.
     for text in "x x:0 x:1 i:output:0 i:output i i:0 zz zz:output:0 ^x n y".split() + [""]:
         one([same, node("n")], [("y", text)])
     for returns in ([], [("z", "x")], [("y", "x"), ("z", "zz")], [("y", "x"), ("y", "zz")], [("y", "zz"), ("y", "x")]):
@@ -474,14 +474,14 @@ def called_bodies(cases):
         put(body("f", [node("i", "Identity", ["x"], bound)], [argument("x", type_attr="T")], [argument("y", type_attr="T")], [("y", "i:output:0")], kind),
             [p(), node("c", "f", ["p"], attributes)], "registry")
     put(body("f", [], [argument("x", 3)], [argument("y", type_attr="T")], [("y", "x")], kind), [node("p", "Placeholder", [], type_attribute("dtype", 3)), node("c", "f", ["p"], type_attribute("T", 3))])
-    # How many of them.
+    # Numbers of arguments and results.
     for count in (0, 1, 2):
         for results in (0, 1, 2):
             put(body("f", [], [argument(f"x{k}", 1) for k in range(count)]), [p(), partitioned("c", "f", ["p", "^p"], results)])
             library = body("f", [p("q")], [], [argument(f"y{k}", 1) for k in range(count)], [(f"y{k}", "q:output:0") for k in range(count)])
             put(library, [partitioned("c", "f", [], results)])
             put(library + body("h", [partitioned("n", "f", [], results)]), [node("c", "h")])
-    # What calls a function and what does not.
+    # Operations that call a function, and operations that do not.
     call_of = lambda operation: partitioned("c", "f", operation=operation)  # noqa: E731
     for nodes in (
         [call_of("PartitionedCall")], [call_of("StatefulPartitionedCall")], [node("a")], [node("c", "NoOp", [], attribute(b"f", field(10, field(1, b"f"))))],
@@ -508,7 +508,7 @@ def called_bodies(cases):
         put(untyped, [p(), node("c", "f", ["p"], flag(truth))])
         put(untyped + body("h", [p("q"), node("n", "f", ["q:output:0"], flag(truth))]), [node("c", "h")], "registry")
     put(body(results=[argument("y")], nodes=circle) + body("h", [node("n", "f", [], flag(truth))]), [node("c", "h")])
-    # Functions that call functions, and themselves.
+    # Functions that call others, and themselves.
     deep = lambda count: b"".join(body(f"f{k}" if k else "f", [node("n", f"f{k + 1}")]) for k in range(count))  # noqa: E731
     for count in (1, 2, 50):
         put(deep(count) + body(f"f{count}"))
@@ -523,7 +523,7 @@ def called_bodies(cases):
     put(itself, [call, old()])
     put(body(nodes=[node("n", "f"), *circle]))
     put(body(nodes=[node("n", "f", [], flag(truth))]))
-    # What the importer comes to first.
+    # The fault that the importer finds first.
     wait, circled = node("c", "f", ["^o"]), [node("q", inputs=["^r"]), node("r", inputs=["^q"])]
     for library in (bad, other, bad + body("g", circle) + field(2, field(1, b"f") + field(2, b"g")), bad + bad, bad + body(nodes=[node("z")])):
         for nodes in (
@@ -555,7 +555,7 @@ def called_bodies(cases):
 
 
 def random_calls(cases):
-    """Graphs whose nodes call functions that call functions, each of them with few faults; no fault is one that only the registry sees."""
+    """Adds graphs with nested calls of functions with a few faults each, none of which depends on the registry."""
     rng = cases.rng
     t = type_attribute("T", 1)
     two = t + attribute(b"N", field(3, 2))
@@ -565,7 +565,7 @@ def random_calls(cases):
         return rng.random() < chance
 
     def make(number, shapes, wrong):
-        """A function that may call those of these shapes: how many arguments and results each has."""
+        """Returns a function that may call others; `shapes` has their numbers of arguments and results."""
         arguments, results = shapes[number]
         count = rng.randrange(0, 7)
         operations = [rng.choice(["NoOp", "Identity", "Identity", "Merge", "NextIteration", "Placeholder", "call", "partitioned", "Old"]) for _ in range(count)]
@@ -665,7 +665,7 @@ def random_calls(cases):
 
 
 def make_checkpoints(tf, directory):
-    """Checkpoints with strings of every length, tensors in pieces and in several shards."""
+    """Saves checkpoints with strings of every length, tensors in pieces and in several shards."""
     directory.mkdir()
 
     def save(name, tensors, slices=None):
@@ -691,7 +691,7 @@ def make_checkpoints(tf, directory):
 
 
 def snappy(data, rng):
-    """Compressed with copies of every form where bytes repeat, and literals in between."""
+    """Compresses data, with copies of every form for repeated bytes, and literals in between."""
     out, at = varint(len(data)), 0
     while at < len(data):
         if at >= 4 and rng.random() < 0.5:
@@ -710,7 +710,7 @@ def snappy(data, rng):
 
 
 def table(entries, rng, block_bytes, interval, compressed=0.0, change=None):
-    """A table in blocks of this size; `change` may replace a block: its kind, bytes, bytes of the entries, restarts."""
+    """Returns a table in blocks of a size; `change` may replace a block: its kind, bytes, bytes of the entries, restarts."""
     out = b""
 
     def put(what, entries, interval):
@@ -746,7 +746,7 @@ def table(entries, rng, block_bytes, interval, compressed=0.0, change=None):
 
 
 def indices(cases):
-    """Tables in blocks of every size, compressed or damaged under right checksums; entries with one thing more or another."""
+    """Adds tables in blocks of every size, compressed, or damaged with correct checksums; entries with an added or changed field."""
     rng, source = cases.rng, cases.made / "more"
     extra = [field(3, number) for number in (0, 1, -1, 2**31, 2**32)] + [field(4, number) for number in (0, 1, -1, 2**62, 2**63 - 1)]
     extra += [field(5, number) for number in (0, -1, 3, 5)] + [field(1, number) for number in (0, 9, 34, 101, 1000, -1)]
@@ -808,7 +808,7 @@ def indices(cases):
 
 
 def model_contents(cases):
-    """Models whose meta graphs have more to them, or several with the same tags."""
+    """Adds models whose meta graphs have further contents, or several with the same tags."""
     tags = {"model-two": [["serve"], ["train"]], "model-constant": [["serve"]], "model-tf2": [["serve"]]}
     describe = lambda *names: field(1, b"".join(field(4, name) for name in names))  # noqa: E731
     empty = lambda least: field(2, describe(b"serve") + field(2, graph(versions=version_def(10, least))))  # noqa: E731
