@@ -22,7 +22,9 @@ function telling(query) {
   const rule = (query.match(/^(\w+): /) || query.match(/\[(\w+)\]$/) || [])[1];
   let kept = words(query.replace(/\S*\/\S*/g, " "));
   if (kept.filter(word => NAME.test(word)).length > FEW) kept = kept.filter(word => !NAME.test(word));
-  const found = [...new Set(kept)].filter(word => word !== rule).slice(0, MOST);
+  // The search ignores case: `--log-format <FORMAT>` has one word twice.
+  const lower = new Set(kept.map(word => word.toLowerCase()));
+  const found = [...lower].filter(word => word !== rule?.toLowerCase()).slice(0, MOST);
   return (rule ? [`${rule}^40`, ...found] : found).join(" ");
 }
 

@@ -3,8 +3,8 @@
 use serdes_check::{self as check, Kind, Options};
 use serdes_graphs::graph::{self, Form, Message, ReadOptions};
 
-/// The first byte chooses message and form, the rest is the file. The scan must accept all that the
-/// whole check accepts, with the same versions.
+/// Reads a graph. The first byte chooses message and form, the rest is the file. The scan must
+/// accept all that the whole check accepts, with the same versions.
 pub fn graphs(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let message = match choice % 3 {
@@ -21,7 +21,8 @@ pub fn graphs(data: &[u8]) {
     }
 }
 
-/// The first byte chooses the kind, or its detection from the content; the rest is the file.
+/// Checks an artifact. The first byte chooses the kind, or its detection from the content; the rest
+/// is the file.
 pub fn artifacts(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let options =

@@ -32,8 +32,9 @@ fn said(judgement: &Judgement) -> String {
     format!("{diagnostics:?} {:?}", judgement.ignored)
 }
 
-/// The first byte chooses the message, its form and a release; the rest is the file. A judgement
-/// for all releases must equal that for each alone, and must not change the rest of the verdict.
+/// Judges operations. The first byte chooses the message, its form and a release; the rest is the
+/// file. A judgement for all releases must equal that for each alone, and must not change the rest
+/// of the verdict.
 pub fn operations(data: &[u8]) {
     let Some((choice, file)) = data.split_first() else { return };
     let Some(all) = read(file, *choice, registries()) else { return };
