@@ -291,7 +291,7 @@ def prints(page_file, chromium):
         browser.close()
 
 
-def opens_soon(serdes, folder, chromium):
+def opens_in_a_second(serdes, folder, chromium):
     from playwright.sync_api import sync_playwright
 
     many = folder / "many"
@@ -304,10 +304,11 @@ def opens_soon(serdes, folder, chromium):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         seconds, processor = [], []
-        for _ in range(3):
+        # Three rounds, and more while other load on the machine slows the thread down.
+        while len(processor) < 3 or (min(processor) >= 1 and len(processor) < 10):
             page = browser.new_page()
             metrics = page.context.new_cdp_session(page)
-            # Counts the time of the page's thread, so that other load on the machine does not matter.
+            # Counts the time of the page's thread, so that the time in which it waits for a processor does not matter.
             metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
             page.goto("about:blank")
             begin = time.monotonic()
@@ -321,9 +322,7 @@ def opens_soon(serdes, folder, chromium):
         browser.close()
     size = report.stat().st_size / 1e6
     print(f"2,000 artifacts by 10 releases: {size:.1f} MB, open in {min(seconds):.2f} s, {min(processor):.2f} s of the processor")
-    # The time is for the reader of the log: a machine under load takes twice as long. Only a page whose work grows faster
-    # than its rows takes more than this.
-    check(0 < min(processor) < 5, f"{min(processor):.2f} s of the processor to open a page")
+    check(0 < min(processor) < 1, f"{min(processor):.2f} s of the processor to open a page")
 
 
 def main():
@@ -361,7 +360,7 @@ def main():
             page = (work / "first" / "html").rename(work / "first.html")
             click(page, options.pictures, options.chromium)
             prints(page, options.chromium)
-            opens_soon(options.serdes, work, options.chromium)
+            opens_in_a_second(options.serdes, work, options.chromium)
 
 
 if __name__ == "__main__":

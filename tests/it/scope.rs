@@ -102,12 +102,17 @@ fn counts_of_the_page_are_near_those_of_the_sources() {
         let found: usize = row.count.replace(',', "").parse().unwrap();
         let present = row.lines();
         assert!(
-            found.abs_diff(present) <= present / 10 + 200,
+            is_near(found, present),
             "the page counts {found} lines of {:?}, the sources have {present}; \
              `cargo xtask scope` writes the present counts",
             row.paths
         );
     }
+}
+
+/// Returns true if a count in a page is close enough to the present number of lines.
+fn is_near(found: usize, present: usize) -> bool {
+    found.abs_diff(present) <= present / 10 + 200
 }
 
 /// Returns the count in the README of a crate, and true if it includes tests: a line begins with
@@ -141,7 +146,7 @@ fn counts_of_readmes_are_near_those_of_the_sources() {
         let Some((found, includes_tests)) = count_of_readme(&readme) else { continue };
         let present = if includes_tests { lines_with_tests(&folder) } else { lines(&folder, &[]) };
         assert!(
-            found.abs_diff(present) <= present / 10 + 200,
+            is_near(found, present),
             "the README of crates/{name} says {found} lines, and there are {present}"
         );
         counted += 1;

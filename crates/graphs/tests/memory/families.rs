@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A little more than a power of two, so that lists and tables have just grown.
-const COUNT: usize = 16_500;
+const COUNT: usize = 33_000;
 
 /// Returns a short unique name for a number.
 fn name(number: usize) -> String {

@@ -136,40 +136,42 @@ impl Connection {
         address: &'a str,
         options: &'a ClientOptions,
     ) -> BoxFuture<'a, Result<Self, ProxyError>> {
-        Box::pin(async move {
-            let transport = open(address, options).await?;
-            let (agreement, extras) = handshake(&transport, address, options).await?;
-            let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
-            let (requests, outgoing) = mpsc::unbounded_channel();
-            let mut call = transport.call(UnboundedReceiverStream::new(outgoing));
-            let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
-            call.metadata_mut().insert_bin(service::SESSION_METADATA, value);
-            let mut grpc = ready(&transport).await?;
-            let codec: ProstCodec<IfrtRequest, IfrtResponse> = ProstCodec::default();
-            let path = PathAndQuery::from_static(service::IFRT_SESSION);
-            let answers = grpc.streaming(call, path, codec).await;
-            let answers = answers.map_err(|status| from_grpc(&status))?.into_inner();
-            let waiting = Arc::new(Mutex::new(Waiting::default()));
-            let reader = tokio::spawn(read(answers, Arc::clone(&waiting))).abort_handle();
-            let user_context = RandomState::new().hash_one(address).max(1);
-            let sending = Sending { requests, user_context, next_op: 1, gone: Vec::new() };
-            let outgoing = Outgoing { sending: Mutex::new(sending), first_gone: Notify::new() };
-            let outgoing = Arc::new(outgoing);
-            let sweeper = tokio::spawn(Arc::clone(&outgoing).sweep()).abort_handle();
-            Ok(Self {
-                transport,
-                address: address.to_owned(),
-                agreement,
-                session: OnceLock::new(),
-                outgoing,
-                waiting,
-                next_handle: AtomicU64::new(1),
-                extras,
-                small_transfers: OnceLock::new(),
-                runtime: Handle::current(),
-                reader,
-                sweeper,
-            })
+        Box::pin(Self::open_session(address, options))
+    }
+
+    async fn open_session(address: &str, options: &ClientOptions) -> Result<Self, ProxyError> {
+        let transport = open(address, options).await?;
+        let (agreement, extras) = handshake(&transport, address, options).await?;
+        let metadata = requests::session_metadata(agreement, &options.initialization_data)?;
+        let (requests, outgoing) = mpsc::unbounded_channel();
+        let mut call = transport.call(UnboundedReceiverStream::new(outgoing));
+        let value = MetadataValue::from_bytes(&metadata.encode_to_vec());
+        call.metadata_mut().insert_bin(service::SESSION_METADATA, value);
+        let mut grpc = ready(&transport).await?;
+        let codec: ProstCodec<IfrtRequest, IfrtResponse> = ProstCodec::default();
+        let path = PathAndQuery::from_static(service::IFRT_SESSION);
+        let answers = grpc.streaming(call, path, codec).await;
+        let answers = answers.map_err(|status| from_grpc(&status))?.into_inner();
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        let reader = tokio::spawn(read(answers, Arc::clone(&waiting))).abort_handle();
+        let user_context = RandomState::new().hash_one(address).max(1);
+        let sending = Sending { requests, user_context, next_op: 1, gone: Vec::new() };
+        let outgoing = Outgoing { sending: Mutex::new(sending), first_gone: Notify::new() };
+        let outgoing = Arc::new(outgoing);
+        let sweeper = tokio::spawn(Arc::clone(&outgoing).sweep()).abort_handle();
+        Ok(Self {
+            transport,
+            address: address.to_owned(),
+            agreement,
+            session: OnceLock::new(),
+            outgoing,
+            waiting,
+            next_handle: AtomicU64::new(1),
+            extras,
+            small_transfers: OnceLock::new(),
+            runtime: Handle::current(),
+            reader,
+            sweeper,
         })
     }
 
